@@ -1,0 +1,186 @@
+"""Answers over HTTP who may be written to or read: GET /writer/NAME, /reader/NAME. 200, or 503 and why not."""
+
+import json
+import logging
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pymysql
+from eligibility import Verdict, judge_galera, judge_member, judge_single, unknown
+from pymysql.cursors import DictCursor
+
+CONFIGURATION = Path("/sandbox/checker.json")
+PATIENCE_S = 1
+"""Bound of a connection attempt and of one answer."""
+PAUSE_S = 0.25
+FRESH_S = 2.0
+"""What a server said longer ago than this says nothing of it any more."""
+
+Connection: TypeAlias = "pymysql.Connection[DictCursor]"
+
+
+def rows(connection: Connection, statement: str) -> list[dict[str, Any]]:
+    """What a statement answers, a mapping per row."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
+
+
+def named(connection: Connection, statement: str) -> dict[str, str]:
+    """Names and values of a SHOW VARIABLES or SHOW STATUS."""
+    return {row["Variable_name"]: row["Value"] for row in rows(connection, statement)}
+
+
+def ask_galera(connection: Connection) -> Verdict:
+    """SHOW alone is answered in every state of a node, and needs no privilege."""
+    status = named(
+        connection,
+        "SHOW GLOBAL STATUS WHERE Variable_name IN "
+        "('wsrep_cluster_status', 'wsrep_local_state', 'wsrep_local_state_comment', 'wsrep_ready')",
+    )
+    return judge_galera(status | named(connection, "SHOW GLOBAL VARIABLES LIKE 'read_only'"))
+
+
+def ask_member(connection: Connection) -> Verdict:
+    """One row: the member itself, and how much of its group it reaches."""
+    (member,) = rows(
+        connection,
+        "SELECT MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, "
+        "MAX(IF(member_id = @@server_uuid, member_role, NULL)) AS role, "
+        "COALESCE(SUM(member_role = 'PRIMARY'), 0) AS primaries, "
+        "COALESCE(SUM(member_state IN ('ONLINE', 'RECOVERING')), 0) AS reachable, "
+        "COUNT(*) AS members, @@super_read_only AS super_read_only FROM performance_schema.replication_group_members",
+    )
+    return judge_member(member)
+
+
+def ask_single(connection: Connection) -> Verdict:
+    """`read_only`, and the channels that it replicates by."""
+    server = named(connection, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'version')")
+    return judge_single(server["read_only"], rows(connection, _replication(server["version"])))
+
+
+def _replication(version: str) -> str:
+    """The words changed with MySQL 8.0.22; MariaDB has its own for all channels."""
+    if "mariadb" in version.lower():
+        return "SHOW ALL SLAVES STATUS"
+    numbers = tuple(int(number) for number in version.partition("-")[0].split("."))
+    return "SHOW REPLICA STATUS" if numbers >= (8, 0, 22) else "SHOW SLAVE STATUS"
+
+
+ASK: Mapping[str, Callable[[Connection], Verdict]] = {
+    "galera": ask_galera,
+    "gr": ask_member,
+    "single": ask_single,
+}
+"""How to ask, by topology."""
+
+
+class Server(threading.Thread):
+    """One server, asked all the time over a connection that is kept; says what it last heard."""
+
+    def __init__(self, name: str, topology: str, user: str, password: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._ask, self._user, self._password = ASK[topology], user, password
+        self._heard = (time.monotonic(), unknown("not asked yet"))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The last answer, if that is fresh."""
+        when, verdict = self._heard
+        age_s = time.monotonic() - when
+        return verdict if age_s <= FRESH_S else unknown(f"no answer for {age_s:.1f} s")
+
+    def run(self) -> None:
+        """Asks, connecting anew after anything that went wrong, until the process ends."""
+        while True:
+            try:
+                self._listen()
+            except (pymysql.Error, OSError) as problem:
+                self._hear(unknown(f"no answer: {problem.args[-1] if problem.args else problem}"))
+            time.sleep(PAUSE_S)
+
+    def _listen(self) -> None:
+        with pymysql.connect(
+            host=self.name,
+            user=self._user,
+            password=self._password,
+            connect_timeout=PATIENCE_S,
+            read_timeout=PATIENCE_S,
+            write_timeout=PATIENCE_S,
+            autocommit=True,
+            cursorclass=DictCursor,
+        ) as connection:
+            while True:
+                self._hear(self._ask(connection))
+                time.sleep(PAUSE_S)
+
+    def _hear(self, verdict: Verdict) -> None:
+        if verdict != self._heard[1]:
+            told = (verdict.not_writer or "yes", verdict.not_reader or "yes")
+            logging.info("%s  writer: %s  reader: %s", self.name, *told)
+        self._heard = (time.monotonic(), verdict)
+
+
+def answer(path: str, servers: Mapping[str, Server]) -> tuple[int, str]:
+    """Status and text of one question."""
+    question, _, name = path.strip("/").partition("/")
+    if question == "ready":
+        idle = {each: _why_idle(server.verdict) for each, server in servers.items()}
+        reasons = "; ".join(f"{each}: {reason}" for each, reason in idle.items() if reason)
+        return (503, reasons) if reasons else (200, "ready")
+    if name not in servers or question not in ("writer", "reader"):
+        return 404, f"no such question; /ready, /writer/NAME or /reader/NAME with {', '.join(servers)}"
+    verdict = servers[name].verdict
+    reason = verdict.not_writer if question == "writer" else verdict.not_reader
+    return (503, reason) if reason else (200, question)
+
+
+def _why_idle(verdict: Verdict) -> str:
+    """Why a server is neither written to nor read."""
+    return verdict.not_reader if verdict.not_writer and verdict.not_reader else ""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Hands out what is known; never waits for a server."""
+
+    servers: Mapping[str, Server]
+    timeout = PATIENCE_S
+
+    def do_GET(self) -> None:
+        """Status, reason as a header and as text, all at once: HAProxy closes when it has the status."""
+        status, text = answer(self.path, self.servers)
+        line = " ".join(text.split())
+        with suppress(ConnectionError):
+            self.wfile.write(
+                f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nX-Reason: {line}\r\n\r\n{line}\n".encode()
+            )
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the name is the library's)
+        """Checks come many times a second: only changes are told, by the servers' threads."""
+
+
+def main() -> None:
+    """Serves until TERM."""
+    logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", level=logging.INFO)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    settings = json.loads(CONFIGURATION.read_text())
+    Handler.servers = {
+        name: Server(name, topology, settings["user"], settings["password"])
+        for name, topology in settings["servers"].items()
+    }
+    for server in Handler.servers.values():
+        server.start()
+    ThreadingHTTPServer(("", settings["port"]), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()
