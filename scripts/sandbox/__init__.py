@@ -1,0 +1,1 @@
+"""Sandbox matrix for MySQL-family servers."""

@@ -1,0 +1,84 @@
+"""calibrate: how noisy this host is with itself, so that a difference has a margin to exceed."""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sandbox.commands.matrix import run_experiment
+from sandbox.commands.matrix_plan import need_images
+from sandbox.commands.matrix_request import bench_of
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.experiment import Experiment
+from sandbox.plan.matrix import Cell, Change, Matrix
+from sandbox.report.text_table import text_table
+from sandbox.results.observe import canary_differences, kind_of_canary
+from sandbox.results.statistics.many import FEWEST_BLOCKS
+from sandbox.results.statistics.margin import margin
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.run.calibration_file import calibration_path, change_calibration
+
+_TOLD = ("tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
+_BLOCKS = (6, 8, 16)
+
+
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """The options of `calibrate` as typed."""
+
+    profile: str
+    workload: str
+    threads: int
+    seconds: int
+    warmup: int
+    pairs: int
+    as_json: bool
+
+
+def run(options: CalibrateOptions) -> int:
+    """Runs A/A pairs, keeps what they say, prints it; returns the exit code."""
+    experiment = a_against_a(options)
+    bench_of(experiment.cells[0], experiment.matrix)  # refused before anything starts
+    need_images(experiment)
+    result = run_experiment(experiment, options.pairs, {}, None, False)
+    part, records = result.manifest.matrix, result.records()
+    kind = kind_of_canary(part, records) if part else None
+    differences = canary_differences(part, records) if part else {}
+    pairs = len(differences.get("tps", []))
+    if kind is None or pairs < FEWEST_BLOCKS:
+        what = f"{pairs} pairs of the calibration were any good, and {FEWEST_BLOCKS} are the least that tell anything"
+        raise SandboxError(what, f"see: {result.path}", "try: make calibrate", ExitCode.ENVIRONMENT)
+    known = change_calibration(lambda before: before.calibrated(kind, differences))
+    _tell(kind, known.sds(kind) or {}, pairs, options.as_json)
+    return int(ExitCode.OK)
+
+
+def a_against_a(options: CalibrateOptions) -> Experiment:
+    """One cell, and itself as the canary."""
+    change = Change(profile=options.profile, workload=options.workload, threads=options.threads)
+    matrix = Matrix(
+        name="calibrate",
+        title="The same against the same",
+        question="How far apart are two runs of one setup?",
+        common=change,
+        factors={"arm": {"A": Change()}},
+        baseline={"arm": "A"},
+        seconds=options.seconds,
+        warmup=options.warmup,
+    )
+    cell = Cell({"arm": "A"}, change)
+    return Experiment(matrix, (cell,), cell)
+
+
+def _tell(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"kind": kind, "pairs": pairs, "sd": dict(sds), "file": str(calibration_path())}, indent=2))
+        return
+    header = ("metric", "sd of one pair", *(f"counts from, n = {blocks}" for blocks in _BLOCKS))
+    rows = [
+        (name, f"{sds[name]:.3f}", *(f"{margin(sds[name], blocks):.1%}" for blocks in _BLOCKS))
+        for name in _TOLD
+        if name in sds and METRICS[name].scale == "ratio"
+    ]
+    print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))
+    print(f"kept in {calibration_path()}", file=sys.stderr)

@@ -1,0 +1,92 @@
+"""compare: two results of different times, commits or machines, without pairs; says so, and says what else differs."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.commands.find_result import find_result, read_manifest, tell_skipped
+from sandbox.commands.measure import RESULTS
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
+from sandbox.results.differences import differences_between
+from sandbox.results.observe import judge_matrix, observations
+from sandbox.results.store import ResultFolder
+from sandbox.results.unpaired import Side, UnpairedVerdict, compare_results, matched
+from sandbox.run.calibration_file import read_calibration
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """The options of `compare` as typed."""
+
+    a: str | None
+    b: str | None
+    gate: bool = False
+    as_json: bool = False
+
+
+def run(options: CompareOptions, results: Path = RESULTS) -> int:
+    """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) for what has nothing in common.
+
+    0 whatever came out, for it is an answer; with ``gate`` as the smoke gate has it: 1 where something is worse, else 3
+    where anything could not be judged.
+    """
+    if not options.a or not options.b:
+        missing = "A" if not options.a else "B"
+        known = "A is what was, B what is; each a name in results/, a part of one, latest, or a path"
+        raise SandboxError(f"compare needs {missing}=", known, "try: make compare A=<result> B=latest")
+    found = [find_result(name, results, "compare", key) for key, name in (("A", options.a), ("B", options.b))]
+    first, second = (read_side(each) for each in found)
+    _need_something_in_common(first, second)
+    compared = compare_results(first, second, read_calibration())
+    differences = differences_between(first, second)
+    if options.as_json:
+        print(json.dumps(unpaired_data(first, second, compared, differences), indent=2))
+    else:
+        print("\n".join(unpaired_lines(first, second, compared, differences)))
+    return int(gate_code(compared.verdicts) if options.gate else ExitCode.OK)
+
+
+def read_side(result: ResultFolder) -> Side:
+    """A result as a comparison takes it; a matrix judged by itself first, for its canary's sake."""
+    manifest = read_manifest(result)
+    records, broken = result.readable_records()
+    tell_skipped(result, broken, lambda text: print(text, file=sys.stderr))
+    part = manifest.matrix
+    runs = observations(records, result.series, part.depth if part else "restart")
+    judged = None
+    if part:
+        side = Side(result.path.name, manifest, records, runs, None)
+        judged = judge_matrix(part, records, result.series, read_calibration().sds(side.kind) if side.kind else None)
+    return Side(result.path.name, manifest, records, runs, judged)
+
+
+def gate_code(verdicts: Sequence[UnpairedVerdict]) -> ExitCode:
+    """1 for anything worse; 3 where something could not be judged, or nothing was; else 0."""
+    words = {verdict.word for verdict in verdicts}
+    if "worse" in words:
+        return ExitCode.FAILED
+    return ExitCode.OK if words and words <= {"better", "no difference"} else ExitCode.UNKNOWN
+
+
+def _need_something_in_common(first: Side, second: Side) -> None:
+    step = "try: make query SQL='select result, kind, matrix from results'"
+    if first.manifest.kind != second.manifest.kind:
+        known = f"A is a {first.manifest.kind}, B a {second.manifest.kind}"
+        raise SandboxError("a bench and a matrix have nothing to compare", known, step)
+    if not matched(first, second):
+        what = "no workload is in both" if first.manifest.kind == "bench" else "no cell has the same levels in both"
+        raise SandboxError(what, f"A has {_told(first)}; B has {_told(second)}", step)
+    if not {*first.metrics} & {*second.metrics}:
+        known = f"A has {', '.join(first.metrics)}; B has {', '.join(second.metrics)}"
+        raise SandboxError("no primary metric is in both", known, step)
+
+
+def _told(side: Side) -> str:
+    factors: dict[str, dict[str, None]] = {}
+    for levels in side.cells.values():
+        for factor, level in levels.items():
+            factors.setdefault(factor, {})[level] = None
+    return "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in factors.items()) or "no run"

@@ -1,0 +1,161 @@
+"""export: results for the tools that people already use."""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.commands.find_result import find_result, read_manifest, tell_skipped
+from sandbox.commands.measure import RESULTS
+from sandbox.commands.query import tell_broken
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.report.benchstat import benchstat_lines
+from sandbox.report.github_action_benchmark import entries, tool_of
+from sandbox.report.query_table import query_csv
+from sandbox.results.history import history_of
+from sandbox.results.index import OpenIndex, open_index, open_one
+from sandbox.results.observe import observations
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.store import ResultFolder, all_results, write_atomically
+from sandbox.results.unpaired import Side
+from sandbox.run.calibration_file import read_calibration
+
+ALL = "all"
+_RUNS = "SELECT * FROM runs ORDER BY started_utc, result, run_id"
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """The options of `export` as typed."""
+
+    format: str | None
+    result: str | None = None
+    metric: str | None = None
+    out: str | None = None
+
+
+def run(options: ExportOptions, results: Path = RESULTS) -> int:
+    """Writes to standard output, or to OUT; returns the exit code. Raises SandboxError (exit 2) for what cannot be."""
+    formats: dict[str, Callable[[ExportOptions, Path], None]] = {
+        "csv": _csv, "parquet": _parquet, "benchstat": _benchstat, "github-action-benchmark": _github,
+    }  # fmt: skip
+    if options.format not in formats:
+        what = f"there is no format '{options.format}'" if options.format else "export needs FORMAT="
+        known = did_you_mean(options.format or "", formats)
+        raise SandboxError(what, known, "try: make export FORMAT=csv OUT=results.csv")
+    if options.metric and options.format != "github-action-benchmark":
+        known = f"{options.format} has every metric; METRIC is of github-action-benchmark"
+        raise SandboxError("METRIC cannot be used here", known, f"try: make export FORMAT={options.format}")
+    formats[options.format](options, results)
+    return int(ExitCode.OK)
+
+
+def _csv(options: ExportOptions, results: Path) -> None:
+    """The view ``runs``: a row a run; lists and maps as JSON."""
+    index = _index(options, results)
+    with index.connection as connection:
+        cursor = connection.execute(_RUNS)
+        names = [each[0] for each in cursor.description or ()]
+        _write(query_csv(names, cursor.fetchall()), options)
+
+
+def _parquet(options: ExportOptions, results: Path) -> None:
+    """The view ``runs`` with its own types."""
+    if not options.out:
+        step = "try: make export FORMAT=parquet OUT=results.parquet"
+        raise SandboxError("parquet needs OUT=", "it is no text for a terminal or a pipe", step)
+    index = _index(options, results)
+    with index.connection:
+        try:
+            index.write_parquet(_RUNS, Path(options.out))
+        except OSError as problem:
+            raise _unwritable(options.out, problem) from None
+    _tell_written(options.out)
+
+
+def _index(options: ExportOptions, results: Path) -> OpenIndex:
+    index = open_index(results) if options.result == ALL else open_one(_found(options, results).path)
+    tell_broken(index.broken)
+    return index
+
+
+def _benchstat(options: ExportOptions, results: Path) -> None:
+    folders = all_results(results) if options.result == ALL else [_found(options, results)]
+    sides = [_side(folder) for folder in folders]
+    if not any(record.status == "ok" for side in sides for record in side.records):
+        raise _empty(folders)
+    _write("\n".join(benchstat_lines(sides)) + "\n", options)
+
+
+def _github(options: ExportOptions, results: Path) -> None:
+    if options.result == ALL:
+        known = "the action keeps the history by itself, a commit at a time"
+        step = "try: make export FORMAT=github-action-benchmark RESULT=latest"
+        raise SandboxError("github-action-benchmark takes one result", known, step)
+    folder = _found(options, results)
+    side = _side(folder)
+    metrics = _metrics(options.metric) or _of_one_direction(side.metrics)
+    tool = tool_of(metrics)
+    if tool is None:
+        known = "one file is either customBiggerIsBetter or customSmallerIsBetter"
+        step = f"try: make export FORMAT=github-action-benchmark METRIC={metrics[0]}"
+        raise SandboxError(f"more is better for one of {', '.join(metrics)} and worse for another", known, step)
+    part = side.manifest.matrix
+    title = part.name if part else f"bench of {side.manifest.profile}"
+    found = entries(title, history_of([side], metrics, {}, read_calibration()).series)
+    if not found:
+        raise _empty([folder])
+    _write(json.dumps(found, indent=2, ensure_ascii=False) + "\n", options)
+    others = [name for name in side.metrics if name not in metrics]
+    more = f"; by METRIC={','.join(others)} in a file of their own" if others and not options.metric else ""
+    print(f"export  {', '.join(metrics)}: set the action's tool to {tool}{more}", file=sys.stderr)
+
+
+def _metrics(given: str | None) -> list[str]:
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            step = "try: make export FORMAT=github-action-benchmark METRIC=tps"
+            raise SandboxError(f"there is no metric '{name}'", did_you_mean(name, METRICS), step)
+    return names
+
+
+def _of_one_direction(metrics: Sequence[str]) -> list[str]:
+    """The first primary metric, and those that have its direction."""
+    return [name for name in metrics if METRICS[name].higher_is_better == METRICS[metrics[0]].higher_is_better]
+
+
+def _found(options: ExportOptions, results: Path) -> ResultFolder:
+    return find_result(options.result, results, f"export FORMAT={options.format}")
+
+
+def _side(folder: ResultFolder) -> Side:
+    manifest = read_manifest(folder)
+    records, broken = folder.readable_records()
+    tell_skipped(folder, broken, lambda text: print(text, file=sys.stderr))
+    return Side(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+
+
+def _write(text: str, options: ExportOptions) -> None:
+    if not options.out:
+        print(text, end="")
+        return
+    try:
+        write_atomically(Path(options.out), text)
+    except OSError as problem:
+        raise _unwritable(options.out, problem) from None
+    _tell_written(options.out)
+
+
+def _unwritable(out: str, problem: OSError) -> SandboxError:
+    return SandboxError(f"OUT={out} cannot be written", str(problem), "try: OUT= in a folder that exists")
+
+
+def _empty(folders: Sequence[ResultFolder]) -> SandboxError:
+    known = f"looked into {len(folders)} results" if len(folders) != 1 else f"see: {folders[0].path}"
+    return SandboxError("there is no run that was ok", known, "try: make query SQL='select run_id, reason from runs'")
+
+
+def _tell_written(out: str) -> None:
+    print(f"export  written to {out}", file=sys.stderr)

@@ -1,0 +1,60 @@
+"""Which result is meant: a name in results/, the beginning or a part of one, ``latest``, or a path to any folder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.results.store import Manifest, ResultFolder, all_results
+
+LATEST = "latest"
+
+
+def find_result(given: str | None, results: Path, command: str, variable: str = "RESULT") -> ResultFolder:
+    """The result folder that a user named; ``latest`` where nothing was. Raises SandboxError (exit 2) for none."""
+    name = given or LATEST
+    folder = _folder(name, results)
+    if folder is None:
+        names = [each.path.name for each in all_results(results)]
+        meant = [each for each in names if name in each]
+        if len(meant) != 1:
+            raise _unknown(name, names, meant, f"try: make {command} {variable}=latest")
+        folder = results / meant[0]
+    return ResultFolder(folder.resolve())
+
+
+def read_manifest(result: ResultFolder) -> Manifest:
+    """Its manifest. Raises SandboxError (exit 2) for one that cannot be understood."""
+    try:
+        return result.manifest
+    except (OSError, ValidationError) as problem:
+        what = f"{result.path / 'manifest.json'} cannot be understood"
+        raise SandboxError(what, str(problem).splitlines()[0], "try: another result, or measure again") from None
+
+
+def tell_skipped(result: ResultFolder, broken: dict[str, str], tell: Callable[[str], None]) -> None:
+    """A word for every record that was left out."""
+    for run, reason in broken.items():
+        tell(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}")
+
+
+def _folder(name: str, results: Path) -> Path | None:
+    for path in (results / name, Path(name)):
+        if (path / "manifest.json").is_file():
+            return path
+    return None
+
+
+def _unknown(name: str, names: list[str], meant: list[str], step: str) -> SandboxError:
+    if not names:
+        return SandboxError(
+            f"there is no result '{name}'", "there is none at all yet", "try: make bench, or make matrix"
+        )
+    if meant:
+        newest = ", ".join(meant[-3:])
+        return SandboxError(f"'{name}' may be any of {len(meant)} results", f"the newest: {newest}", step)
+    known = did_you_mean(name, names)
+    if known.startswith("known:"):
+        known = f"the newest: {', '.join(names[-3:])}"
+    return SandboxError(f"there is no result '{name}'", known, step)

@@ -1,0 +1,133 @@
+"""history: all results of one matrix or bench over time, and where they changed for good."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.commands.find_result import tell_skipped
+from sandbox.commands.measure import RESULTS
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.report.history_table import history_data, history_lines
+from sandbox.results.history import history_of, subject
+from sandbox.results.observe import observations
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.store import Manifest, ResultFolder, all_results
+from sandbox.results.unpaired import Side
+from sandbox.run.calibration_file import read_calibration
+
+
+@dataclass(frozen=True)
+class HistoryOptions:
+    """The options of `history` as typed; None: of the newest result."""
+
+    matrix: str | None = None
+    profile: str | None = None
+    workload: str | None = None
+    metric: str | None = None
+    only: str | None = None
+    as_json: bool = False
+
+
+def run(options: HistoryOptions, results: Path = RESULTS) -> int:
+    """Prints it; returns the exit code. Raises SandboxError (exit 2) where there is nothing of that kind."""
+    metrics = _metrics(options.metric)
+    sides = _sides(options, results)
+    newest = sides[-1]
+    history = history_of(sides, metrics or newest.metrics, _wanted(options.only, newest), read_calibration())
+    print(json.dumps(history_data(history), indent=2) if options.as_json else "\n".join(history_lines(history)))
+    return int(ExitCode.OK)
+
+
+def _sides(options: HistoryOptions, results: Path) -> Sequence[Side]:
+    """Results of the subject that was asked for, else of the newest result's, oldest first."""
+    manifests = list(_manifests(results))
+    found = [(folder, manifest) for folder, manifest in manifests if _is_meant(manifest, options)]
+    sides = [side for folder, manifest in reversed(found) for side in _side(folder, manifest, options)]
+    if not sides:
+        raise _nothing([manifest for _, manifest in manifests], options)
+    meant = subject(sides[0])
+    return [side for side in reversed(sides) if subject(side) == meant]
+
+
+def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
+    for folder in all_results(results):
+        try:
+            yield folder, folder.manifest
+        except (OSError, ValidationError) as problem:
+            _tell(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}")
+
+
+def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
+    """As far as the manifest tells."""
+    if options.matrix:
+        return manifest.matrix is not None and manifest.matrix.name == Path(options.matrix).stem
+    if options.workload and manifest.kind != "bench":
+        return False
+    return not options.profile or manifest.profile == options.profile
+
+
+def _side(folder: ResultFolder, manifest: Manifest, options: HistoryOptions) -> Iterator[Side]:
+    """The result, unless it is a bench of another workload or has no run."""
+    records, broken = folder.readable_records()
+    tell_skipped(folder, broken, _tell)
+    if not records or (options.workload and records[0].workload.name != options.workload):
+        return
+    yield Side(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+
+
+def _metrics(given: str | None) -> list[str]:
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            raise SandboxError(
+                f"there is no metric '{name}'", did_you_mean(name, METRICS), "try: make history METRIC=tps"
+            )
+    return names
+
+
+def _wanted(only: str | None, newest: Side) -> dict[str, list[str]]:
+    """``threads=1,64 server=mysql`` → levels by factor."""
+    factors: dict[str, set[str]] = {}
+    for levels in newest.cells.values():
+        for factor, level in levels.items():
+            factors.setdefault(factor, set()).add(level)
+    wanted: dict[str, list[str]] = {}
+    for piece in _pieces(only):
+        factor, _, levels_told = piece.partition("=")
+        if factor not in factors:
+            raise SandboxError(
+                f"ONLY: there is no factor '{factor}'", did_you_mean(factor, factors), "try: make history"
+            )
+        for level in levels_told.split(","):
+            if level not in factors[factor]:
+                known = did_you_mean(level, factors[factor])
+                raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, "try: make history")
+            wanted.setdefault(factor, []).append(level)
+    return wanted
+
+
+def _pieces(only: str | None) -> list[str]:
+    try:
+        return shlex.split(only or "")
+    except ValueError as problem:
+        raise SandboxError(f"ONLY={only} cannot be read", str(problem), "try: ONLY='threads=1,64'") from None
+
+
+def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxError:
+    names = {each.matrix.name for each in manifests if each.matrix}
+    if options.matrix:
+        known = did_you_mean(options.matrix, names) if names else "there is no result of any matrix yet"
+        step = f"try: make matrix MATRIX={options.matrix}"
+        return SandboxError(f"there is no result of a matrix '{options.matrix}'", known, step)
+    profiles = {each.profile for each in manifests if not each.matrix}
+    known = f"benches of: {', '.join(sorted(profiles))}" if profiles else "there is no result yet"
+    return SandboxError("there is no such result", known, "try: make bench, or make matrix")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

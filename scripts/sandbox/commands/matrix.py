@@ -1,0 +1,185 @@
+"""matrix: runs every combination of a matrix file in an honest order, and says which differences are real."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sandbox.commands.matrix_data import DataMaker, data_of_arms
+from sandbox.commands.matrix_file import find_matrix
+from sandbox.commands.matrix_line import MatrixLine
+from sandbox.commands.matrix_plan import (
+    foreseen_words,
+    need_baseline,
+    settled,
+    show_plan,
+    skipped_cells,
+)
+from sandbox.commands.matrix_request import bench_of, benches_of_arms, matrix_request, stack_requests
+from sandbox.commands.measure import RESULTS
+from sandbox.commands.planning import planned
+from sandbox.commands.workload import refuse_idle_factors
+from sandbox.console import Progress as NodeProgress
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.experiment import Experiment, make_experiment
+from sandbox.plan.matrix import Matrix
+from sandbox.plan.model import PlanRequest
+from sandbox.results.observe import canary_differences, kind_of_canary
+from sandbox.results.statistics.many import blocks_for_one
+from sandbox.results.store import ResultFolder
+from sandbox.run.arms import Arms
+from sandbox.run.calibration_file import change_calibration, read_calibration
+from sandbox.run.matrix import run_matrix
+from sandbox.stack.engine import Docker
+from sandbox.stack.locks import locked
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.remove import LOCK_PATIENCE_S, down
+from sandbox.stack.up import UpOptions, up
+
+
+@dataclass(frozen=True)
+class MatrixOptions:
+    """The options of `matrix` as typed; None: what the file says."""
+
+    matrix: str | None
+    seconds: int | None
+    warmup: int | None
+    blocks: int | None
+    only: str | None
+    seed: int | None
+    plan: bool
+    new: bool
+    as_json: bool
+
+
+def run(options: MatrixOptions) -> int:
+    """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for what cannot be run at all."""
+    matrix = settled(_adjusted(find_matrix(options.matrix), options))
+    experiment = make_experiment(matrix, options.only)
+    benches = [bench_of(cell, experiment.matrix) for cell in experiment.cells]  # refused before anything starts
+    refuse_idle_factors(matrix.factors, [bench.workload.workload for bench in benches])
+    files = {
+        cell.change.workload or "": bench.workload.file for cell, bench in zip(experiment.cells, benches, strict=True)
+    }
+    experiment = replace(experiment, own_files={word: file.sha256 for word, file in files.items() if file})
+    skipped = skipped_cells(experiment)
+    blocks = experiment.matrix.blocks or blocks_for_one(experiment.tests_without(skipped))
+    if options.plan:
+        request = matrix_request(experiment, blocks, skipped, options.seed, options.new, Docker())
+        return show_plan(request, RESULTS, options.as_json)
+    need_baseline(experiment, skipped)
+    result = run_experiment(experiment, blocks, skipped, options.seed, options.new)
+    known = noise_of(result)
+    learn_from(result)
+    return show_result(result, options.as_json, known)
+
+
+def noise_of(result: ResultFolder) -> dict[str, float] | None:
+    """What this host's own noise is known to be for this kind of run."""
+    part, records = result.manifest.matrix, result.records()
+    kind = kind_of_canary(part, records) if part else None
+    return read_calibration().sds(kind) if kind else None
+
+
+def learn_from(result: ResultFolder) -> None:
+    """Adds the canary to what is known of this host."""
+    part, records = result.manifest.matrix, result.records()
+    kind = kind_of_canary(part, records) if part else None
+    if part and kind:
+        change_calibration(lambda known: known.grown(kind, canary_differences(part, records)))
+
+
+def show_result(result: ResultFolder, as_json: bool, calibrated: Mapping[str, float] | None) -> int:
+    """Prints the verdicts, and leaves the result's report. Raises SandboxError (exit 4) where no run was any good."""
+    from sandbox.commands import report
+    from sandbox.report.lost_runs import lost_runs
+    from sandbox.report.verdict_table import verdict_data, verdict_lines
+
+    result.note_calibration(calibrated)
+    manifest, runs = result.manifest, report.read_runs(result)
+    part = manifest.matrix
+    if part is None:
+        raise SandboxError(f"{result.path.name} is no matrix", "it has no cells to compare", "try: make matrix")
+    if not any(run.good for run in runs):
+        raise report.no_good_run(result, part, [run.record for run in runs])
+    judged = report.judge(part, runs)
+    written = report.write_matrix(result, manifest, runs, judged)
+    if as_json:
+        print(json.dumps({**verdict_data(part, judged), "result": str(result.path)}, indent=2))
+    else:
+        lost = lost_runs(part, [run.record for run in runs])
+        files = [f"results/{path.parent.name}/{path.name}" for path in written]
+        print("\n".join([*verdict_lines(part, judged), *lost, *files]))
+    return int(ExitCode.OK)
+
+
+def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
+    """The matrix with what was given on the command line. Raises SandboxError (exit 2) for a number that is none."""
+    given = {"seconds": options.seconds, "warmup": options.warmup, "blocks": options.blocks}
+    least = {"seconds": 1, "warmup": 0, "blocks": 1}
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        if value < least[name]:
+            word = name.upper()
+            known = f"at least {least[name]}"
+            raise SandboxError(f"{word}={value} cannot be used", known, f"try: make matrix {word}={least[name]}")
+    return matrix.model_copy(update=changes)
+
+
+def run_experiment(
+    experiment: Experiment,
+    blocks: int,
+    skipped: Mapping[str, str],
+    seed: int | None,
+    afresh: bool,
+    gate: bool = False,
+) -> ResultFolder:
+    """Runs it on stacks of its own, with progress on standard error. Raises SandboxError (exit 130) on Ctrl-C.
+
+    ``gate``: with a block before the first that is thrown away, and not beyond the first failure of the environment.
+    """
+    docker = Docker()
+    request = matrix_request(experiment, blocks, skipped, seed, afresh, docker, gate)
+    requests = stack_requests(experiment)
+    line = MatrixLine()
+    line.line("; ".join([experiment.matrix.title, *foreseen_words(request, RESULTS)]))
+
+    keys: dict[PlanRequest, str] = {}
+
+    def bring_up(name: str, plan: PlanRequest) -> RunningStack:
+        options = UpOptions(name, restore=plan in keys, snapshot_key=keys.get(plan))
+        with NodeProgress("matrix") as progress:
+            return up(planned(plan), options, progress, docker).stack
+
+    def take_down(name: str) -> None:
+        down(name, lambda _: None, docker)
+
+    prefix = f"matrix-{experiment.key[:6]}"
+    stacks = Arms(prefix, requests, bring_up, take_down)
+    wait = "another command runs the same matrix; waiting for it"
+    try:
+        with locked(f"matrix-{experiment.key}", lambda: line.line(wait), LOCK_PATIENCE_S):
+            if experiment.matrix.depth == "restart":
+                found = data_of_arms(benches_of_arms(experiment, skipped))
+                keys |= DataMaker(f"{prefix}-data", line, docker).make_all(found)
+            return run_matrix(request, stacks, RESULTS, line)
+    except KeyboardInterrupt:
+        raise _interrupted(line) from None
+    except SandboxError as error:
+        if error.exit_code is ExitCode.INTERRUPTED:
+            raise _interrupted(line) from None  # while a stack was starting, which tells only of itself
+        if error.exit_code is ExitCode.ENVIRONMENT and line.runs:
+            known = f"{error.known}; {line.done} of {line.runs} runs are saved"
+            after = f"{error.next_step}; then the same command again (it goes on from there)"
+            raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
+        raise
+    finally:
+        line.close()
+
+
+def _interrupted(line: MatrixLine) -> SandboxError:
+    return SandboxError(
+        f"interrupted after {line.done} of {line.runs} runs" if line.runs else "interrupted before the first run",
+        "every run that ended is saved, and every stack of the matrix is removed",
+        "try: the same command again   (it goes on from there)",
+        ExitCode.INTERRUPTED,
+    )

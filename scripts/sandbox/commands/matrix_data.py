@@ -1,0 +1,85 @@
+"""A matrix from restarts: its data is made once, kept as a snapshot, and restored for every arm in every block."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.commands.matrix_line import MatrixLine
+from sandbox.commands.planning import planned
+from sandbox.console import Progress as NodeProgress
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.basis import data_request
+from sandbox.plan.compose import plan_hash
+from sandbox.plan.model import Plan, PlanRequest
+from sandbox.run.data import SEED, data_key, needing_data, prepare_data
+from sandbox.run.state import BenchRequest
+from sandbox.stack.engine import Docker
+from sandbox.stack.locks import locked
+from sandbox.stack.remove import down
+from sandbox.stack.snapshots.restore import usable
+from sandbox.stack.snapshots.take import Wish, take_stopped
+from sandbox.stack.up import UpOptions, up
+
+
+@dataclass(frozen=True, slots=True)
+class ArmData:
+    """What one arm's stack is restored from: the plan of the stack that it was made on, the loads that need it."""
+
+    key: str
+    plan: Plan
+    benches: tuple[BenchRequest, ...]
+
+
+def data_of_arms(arms: Mapping[PlanRequest, Sequence[BenchRequest]]) -> dict[PlanRequest, ArmData]:
+    """What each arm is restored from, by the request of its stack.
+
+    Empty where one of them cannot be: every arm then starts from nothing, so that they start alike.
+    """
+    found = {request: _arm_data(request, benches) for request, benches in arms.items()}
+    return {request: each for request, each in found.items() if each} if all(found.values()) else {}
+
+
+def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData | None:
+    asked = data_request(planned(request))
+    if asked is None:
+        return None
+    plan, needing = planned(asked), tuple(needing_data(benches))
+    return ArmData(data_key(plan_hash(plan), needing), plan, needing)
+
+
+class DataMaker:
+    """Makes what is not on the shelf, on a stack of its own (``name``) that is gone afterwards."""
+
+    def __init__(self, name: str, line: MatrixLine, docker: Docker) -> None:
+        self.name, self.line, self.docker = name, line, docker
+
+    def make_all(self, found: Mapping[PlanRequest, ArmData]) -> dict[PlanRequest, str]:
+        """Key of the data of every arm; empty where some cannot be made: every arm then makes its own."""
+        try:
+            for data in {each.key: each for each in found.values()}.values():
+                self._ensure(data)
+        except SandboxError as error:
+            if error.exit_code is not ExitCode.ENVIRONMENT:
+                raise
+            self.line.line(f"every stack makes its own data: {error.what} ({error.known})")
+            return {}
+        return {request: each.key for request, each in found.items()}
+
+    def _ensure(self, data: ArmData) -> None:
+        wait = "another matrix makes the same data; waiting for it"
+        with locked(f"snapshot-{data.key}", lambda: self.line.line(wait)):
+            if usable(self.docker, data.plan, data.key) is None:
+                self.line.line(f"data on {data.plan.profile}: made once, kept, restored for every block")
+                self._down()  # what a matrix that was killed has left
+                try:
+                    self._make(data)
+                finally:
+                    self._down()
+
+    def _make(self, data: ArmData) -> None:
+        with NodeProgress("matrix") as progress:
+            started = up(data.plan, UpOptions(self.name), progress, self.docker)
+        prepare_data(started.stack, [replace(bench, via=None, seed=SEED) for bench in data.benches], self.line)
+        take_stopped(started.stack, Wish(data.key, started.uuid, fresh=False))
+
+    def _down(self) -> None:
+        down(self.name, lambda _: None, self.docker)

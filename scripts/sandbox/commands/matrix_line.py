@@ -1,0 +1,55 @@
+"""Progress of a matrix on standard error: in a terminal one line that moves, elsewhere one line a run."""
+
+import sys
+from typing import TextIO
+
+from sandbox.commands.measure import second_text
+from sandbox.report.matrix_view import duration
+from sandbox.run.matrix import Advance, MatrixEvent
+from sandbox.workloads.common.model import Progress, Second
+
+_WIDTH = 98
+_TOLD_STEPS = ("start", "host check")
+"""Of all steps of a run; the others pass in a moment."""
+
+
+class MatrixLine:
+    """Shows events as they come."""
+
+    def __init__(self, stream: TextIO = sys.stderr) -> None:
+        self._stream = stream
+        self._terminal = stream.isatty()
+        self._open = False
+        self._head = ""
+        self.done = self.runs = 0
+
+    def __call__(self, event: MatrixEvent) -> None:
+        """Shows one event."""
+        if isinstance(event, Advance):
+            self.done, self.runs = event.done, event.runs
+            self._head = _advance_text(event)
+            self._moving(self._head) if self._terminal else self.line(self._head)
+        elif isinstance(event, Second) and self._terminal:
+            self._moving(f"{self._head.partition('  left')[0]}  {second_text(event).strip()}")
+        elif isinstance(event, Progress) and event.step in _TOLD_STEPS:
+            self.line(f"{event.step}  {event.text}")
+
+    def line(self, text: str) -> None:
+        """One line that stays."""
+        self.close()
+        print(f"matrix  {text}", file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Ends the line that moves."""
+        if self._open:
+            print(file=self._stream)
+            self._open = False
+
+    def _moving(self, text: str) -> None:
+        print(f"\r{text[:_WIDTH]:<{_WIDTH}}", end="", file=self._stream, flush=True)
+        self._open = True
+
+
+def _advance_text(event: Advance) -> str:
+    left = f"  left about {duration(event.left_s)}" if event.left_s is not None else ""
+    return f"{event.done + 1}/{event.runs}  block {event.next.block}/{event.blocks}  {event.next.cell}{left}"

@@ -1,0 +1,118 @@
+"""matrix PLAN=1: what of a matrix can run here, how long it takes, and what an earlier start has left of it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sandbox.commands.planning import planned
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.experiment import Experiment
+from sandbox.plan.matrix import Cell, Matrix
+from sandbox.plan.model import PlanRequest, UserFile
+from sandbox.report.matrix_view import Foreseen, duration, experiment_data, experiment_lines
+from sandbox.run.matrix_result import FINAL, MatrixRequest, unfinished
+from sandbox.run.predict import known_pace, load_s, overhead_s, runs_left
+from sandbox.run.schedule import arms
+
+
+def plan_request(cell: Cell) -> PlanRequest:
+    """What the stack of a cell is made from."""
+    change = cell.change
+    init = change.init and UserFile(f"{cell.name}.sql", change.init, hashlib.sha256(change.init.encode()).hexdigest())
+    return PlanRequest(
+        change.expression,
+        cell.assignments,
+        init=init or None,
+        cpus=change.cpus,
+        memory=change.memory,
+        cpuset=change.cpuset,
+        image=change.image,
+    )
+
+
+def skipped_cells(experiment: Experiment) -> dict[str, str]:
+    """Cells that cannot run here, with the reason: an image that cannot be had, a capability that is missing."""
+    reasons = _reasons(experiment.cells)
+    return {cell.name: reason for cell in experiment.cells if (reason := reasons[cell.stack_key])}
+
+
+def settled(matrix: Matrix) -> Matrix:
+    """The matrix with one baseline: where the file has a list, the first of it that can run here."""
+    if not matrix.baseline_else:
+        return matrix
+    reasons = _reasons(matrix.all_cells())
+    return matrix.with_baseline_among(lambda cell: not reasons[cell.stack_key])
+
+
+def _reasons(cells: Iterable[Cell]) -> dict[tuple[object, ...], str | None]:
+    """Why a stack cannot run here, None for one that can, by what it must be started for; each is planned once."""
+    reasons: dict[tuple[object, ...], str | None] = {}
+    for cell in cells:
+        if cell.stack_key not in reasons:
+            reasons[cell.stack_key] = _reason(cell)
+    return reasons
+
+
+def _reason(cell: Cell) -> str | None:
+    try:
+        missing = planned(plan_request(cell)).unavailable()
+    except SandboxError as error:
+        return f"{error.what}: {error.known}"
+    references = sorted({node.choice.reference for node in missing})
+    return f"cannot be had here: {', '.join(references)}" if references else None
+
+
+def need_images(experiment: Experiment) -> None:
+    """Raises SandboxError where the only stack of an experiment cannot be had here."""
+    need_baseline(experiment, skipped_cells(experiment))
+
+
+def need_baseline(experiment: Experiment, skipped: Mapping[str, str]) -> None:
+    baselines = {each.baseline for each in experiment.comparisons} | {experiment.canary_of.name}
+    lost = sorted(baselines & set(skipped))
+    if lost:
+        raise SandboxError(
+            f"the baseline of the matrix {experiment.matrix.name} cannot run here",
+            f"{lost[0]}: {skipped[lost[0]]}",
+            f"try: make matrix MATRIX={experiment.matrix.name} PLAN=1   (shows what can)",
+            ExitCode.ENVIRONMENT,
+        )
+
+
+def foresee(request: MatrixRequest, results: Path) -> Foreseen:
+    """How long what is left takes on this host, and whether an unfinished result is gone on with."""
+    experiment = request.experiment
+    earlier = unfinished(request, results)
+    done: set[str] = set()
+    seed = request.seed or 1
+    if earlier is not None and earlier.manifest.matrix is not None:
+        done = {entry.run for entry in earlier.manifest.runs if entry.status in FINAL}
+        seed = earlier.manifest.matrix.seed
+    left = runs_left(experiment, request.blocks, seed, request.skipped, done, 0 if request.gate else 1)
+    pace = known_pace(results, request.host_class)
+    seconds = load_s(experiment, left) + pace * overhead_s(experiment, left, request.bench_of)
+    named = arms(experiment)
+    stacks = {cell.name: named[cell.stack_key] for cell in experiment.cells}
+    going_on = (earlier.path.name, len(done)) if earlier is not None else None
+    return Foreseen(request.blocks, request.skipped, seconds, stacks, going_on)
+
+
+def foreseen_words(request: MatrixRequest, results: Path) -> list[str]:
+    """The same in a few words, for the line that a matrix begins with."""
+    foreseen = foresee(request, results)
+    told = [f"about {duration(foreseen.seconds)}"]
+    if foreseen.going_on:
+        name, done = foreseen.going_on
+        told.insert(0, f"goes on with {name}, where {done} runs are done")
+    return told
+
+
+def show_plan(request: MatrixRequest, results: Path, as_json: bool) -> int:
+    """Prints what would be run."""
+    foreseen = foresee(request, results)
+    if as_json:
+        print(json.dumps(experiment_data(request.experiment, foreseen), indent=2))
+    else:
+        print("\n".join(experiment_lines(request.experiment, foreseen)))
+    return int(ExitCode.OK)

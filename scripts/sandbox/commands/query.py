@@ -1,0 +1,137 @@
+"""query: SQL over every result of this checkout; reads, and never writes."""
+
+import os
+import re
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from sandbox.commands.measure import RESULTS
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.report.query_table import query_csv, query_json, query_lines
+from sandbox.report.text_table import text_table
+from sandbox.results.index import open_index
+from sandbox.results.tables import ABOUT_VIEWS, LATER, VIEWS, Part
+
+MOST_SHOWN = 1000
+"""Rows of a table for people; JSON and CSV have all."""
+_MOST_TOLD = 3
+_EXAMPLE = "try: make query SQL='select cell, avg(tps) from runs group by cell'"
+
+Columns = Mapping[str, Collection[str]]
+"""View → its columns."""
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """The options of `query` as typed; without a statement the views are listed."""
+
+    sql: str | None
+    as_json: bool = False
+    as_csv: bool = False
+
+
+def run(options: QueryOptions, results: Path = RESULTS) -> int:
+    """Prints the answer; returns the exit code. Raises SandboxError (exit 2) for what cannot be answered."""
+    if not options.sql or not options.sql.strip():
+        print("\n".join(_views(results)))
+        return int(ExitCode.OK)
+    statement = _only_statement(options.sql)
+    index = open_index(results, needed_parts(options.sql), lambda text: print(f"query  {text}", file=sys.stderr))
+    with index.connection as connection:
+        index.confine()
+        tell_broken(index.broken)
+        try:
+            cursor = connection.execute(statement)
+            names = [each[0] for each in cursor.description or ()]
+            _print(names, cursor, options)
+            sys.stdout.flush()
+        except BrokenPipeError:  # who reads has seen enough, as head has
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except duckdb.Error as problem:
+            raise refusal(str(problem), options.sql, _columns(connection)) from None
+    return int(ExitCode.OK)
+
+
+def needed_parts(sql: str) -> set[Part]:
+    """What must be loaded beside what always is: a word too many costs a little time, never an answer."""
+    words = {word.lower() for word in re.findall(r"\w+", sql)}
+    return {part for view, part in LATER.items() if view in words}
+
+
+def tell_broken(broken: Mapping[str, str]) -> None:
+    """A word on standard error for what was skipped."""
+    for path, reason in list(broken.items())[:_MOST_TOLD]:
+        print(f"skipped  {path}: {' '.join(reason.split())[:200]}", file=sys.stderr)
+    if len(broken) > _MOST_TOLD:
+        print(f"skipped  and {len(broken) - _MOST_TOLD} more", file=sys.stderr)
+
+
+def _only_statement(sql: str) -> duckdb.Statement:
+    """The one reading statement. Raises SandboxError (exit 2) for any other."""
+    with duckdb.connect(":memory:") as parser:
+        try:
+            statements = parser.extract_statements(sql)
+        except duckdb.Error as problem:
+            raise refusal(str(problem), sql, {}) from None
+    if len(statements) != 1:
+        raise SandboxError(f"one statement is needed, and there are {len(statements)}", "a query reads", _EXAMPLE)
+    kind = statements[0].type
+    if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
+        what = f"a query cannot run {kind.name}"
+        known = "results are measured, and never written by hand; what reads is select, with, from, describe, pivot"
+        raise SandboxError(what, known, _EXAMPLE)
+    return statements[0]
+
+
+def _print(names: list[str], cursor: duckdb.DuckDBPyConnection, options: QueryOptions) -> None:
+    if options.as_json:
+        print(query_json(names, cursor.fetchall()))
+    elif options.as_csv:
+        print(query_csv(names, cursor.fetchall()), end="")
+    else:
+        rows = cursor.fetchmany(MOST_SHOWN + 1)
+        print("\n".join(query_lines(names, rows[:MOST_SHOWN]) if names else []))
+        if len(rows) > MOST_SHOWN:
+            print(f"query  the first {MOST_SHOWN:,} rows; CSV=1 or JSON=1 prints all", file=sys.stderr)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in VIEWS}
+    for view, column in connection.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall():
+        if view in found:
+            found[view].append(column)
+    return found
+
+
+def _views(results: Path) -> list[str]:
+    with open_index(results).connection as connection:
+        columns = _columns(connection)
+    lines = text_table(("view", "what"), [(name, ABOUT_VIEWS[name]) for name in ABOUT_VIEWS])
+    return [*lines, "", "make query SQL='describe runs' lists its columns; " + ", ".join(
+        f"{name} has {len(columns[name])}" for name in ("runs", "results")
+    ), _EXAMPLE.removeprefix("try: ")]  # fmt: skip
+
+
+def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
+    """DuckDB's complaint in three lines; for a mistyped name the nearest one that there is."""
+    column = re.search(r'(?:Referenced column|a column named) "([^"]+)"', message)
+    view = re.search(r"Table with name (\S+) does not exist", message)
+    words = {word.lower() for word in re.findall(r"\w+", sql)}
+    if view:
+        return SandboxError(f"there is no view '{view[1]}'", did_you_mean(view[1], VIEWS), "try: make query")
+    if column:
+        named = [name for name in columns if name in words] or ["runs"]
+        known = {each for name in named for each in columns.get(name, ())}
+        step = f"try: make query SQL='describe {named[0]}'"
+        return SandboxError(f"there is no column '{column[1]}'", did_you_mean(column[1], known), step)
+    first, *others = [line.strip() for line in message.splitlines() if line.strip()]
+    marked = next((line for line in others if line.startswith("LINE ")), sql)
+    if "disabled" in first:
+        first, marked = "a query reaches no file, only results", "to join them with a file: make export FORMAT=parquet"
+    return SandboxError(first, marked, _EXAMPLE)

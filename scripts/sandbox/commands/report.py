@@ -1,0 +1,169 @@
+"""report: a result as one HTML page, a summary in Markdown, and its charts as pictures."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.commands.measure import RESULTS
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.report.bench_summary import bench_figures, bench_markdown
+from sandbox.report.figure import Figure, picture
+from sandbox.report.figures import matrix_figures
+from sandbox.report.page import bench_page, html, matrix_page
+from sandbox.report.run_data import RunData
+from sandbox.report.summary import summary
+from sandbox.results.compare import Judged
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.observe import judge_matrix, kind_of_canary
+from sandbox.results.record import Record
+from sandbox.results.server_series import server_series
+from sandbox.results.store import Manifest, ResultFolder, all_results, write_atomically
+from sandbox.run.calibration_file import read_calibration
+
+
+def run(named: str | None, charts: bool) -> int:
+    """Writes the report of a result, and prints what it wrote. Raises SandboxError (exit 2) where there is none."""
+    result = find_result(named, RESULTS)
+    for path in write_report(result, charts):
+        print(path)
+    return int(ExitCode.OK)
+
+
+def find_result(named: str | None, results: Path) -> ResultFolder:
+    """A result by its folder, by its name under ``results``, or the latest one: the newest where none has ended."""
+    try:
+        known = [result.path.name for result in all_results(results)]
+    except OSError:
+        known = []
+    wanted = named or "latest"
+    candidates = [results / wanted, Path(wanted), *([results / known[-1]] if wanted == "latest" and known else [])]
+    for path in candidates:
+        if (path / "manifest.json").is_file():
+            return ResultFolder(path.resolve())
+    what = f"there is no result '{named}'" if named else "there is no result yet"
+    expected = did_you_mean(wanted, known) if known else f"{results} holds none"
+    raise SandboxError(what, expected, "try: make report RESULT=latest" if known else "try: make bench")
+
+
+def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
+    """``report.html``, ``summary.md`` and, when asked for, ``charts/``; their paths.
+
+    Raises SandboxError: exit 5 for a manifest or a record of another version of this tool, exit 4 where no run was
+    any good.
+    """
+    try:
+        manifest = result.manifest
+        runs = read_runs(result)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise SandboxError(
+            f"{result.path.name} cannot be read", told, "try: make bench", ExitCode.INTERNAL
+        ) from problem
+    if manifest.matrix is None:
+        return _write_bench(result, manifest, runs, charts)
+    records = [run.record for run in runs]
+    if not any(run.good for run in runs):
+        raise no_good_run(result, manifest.matrix, records)
+    judged = judge(manifest.matrix, runs)
+    return write_matrix(result, manifest, runs, judged, charts)
+
+
+def no_good_run(result: ResultFolder, part: MatrixPart, records: Sequence[Record]) -> SandboxError:
+    """Why nothing can be said of a matrix."""
+    reasons = [record.reason for record in records if record.reason]
+    what = f"no run of the matrix {part.name} was any good"
+    return SandboxError(what, next(iter(reasons), "none was made"), f"see: {result.path}", ExitCode.ENVIRONMENT)
+
+
+def read_runs(result: ResultFolder) -> list[RunData]:
+    """Every run of a result, in their order. Raises pydantic's ValidationError for one that is of another version."""
+    return [_read(result, record) for record in result.records()]
+
+
+def _read(result: ResultFolder, record: Record) -> RunData:
+    servers = server_series(result.samples(record), record.workload.seconds)
+    return RunData(record, result.seconds(record), servers, result.raw_files(record))
+
+
+def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:
+    """The verdicts, by the noise that was known when the matrix ended, so that a report can be made again."""
+    records = [run.record for run in runs]
+    series = {run.name: run.seconds.get("tps", ()) for run in runs}
+    noise = known_noise(part, records)
+    return judge_matrix(part, records, lambda record: series[f"{record.cell}.{record.block}"], noise)
+
+
+def known_noise(part: MatrixPart, records: Sequence[Record]) -> Mapping[str, float] | None:
+    """What was noted when the matrix ended; for one that has not, what this host's noise is known to be now."""
+    if part.calibrated is not None:
+        return part.calibrated or None
+    kind = kind_of_canary(part, records)
+    return read_calibration().sds(kind) if kind else None
+
+
+def write_matrix(
+    result: ResultFolder, manifest: Manifest, runs: Sequence[RunData], judged: Judged, charts: bool = False
+) -> list[Path]:
+    """Page, summary and pictures of a judged matrix."""
+    part = manifest.matrix
+    assert part is not None  # noqa: S101  (its caller has judged it)
+    figures = matrix_figures(part, judged, runs)
+    page = html(matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs)))
+    records = [run.record for run in runs]
+    return _write(result, page, summary(part, judged, records, manifest.command), figures if charts else [])
+
+
+def _write_bench(result: ResultFolder, manifest: Manifest, runs: Sequence[RunData], charts: bool) -> list[Path]:
+    if not runs:
+        known = "its manifest lists no record"
+        raise SandboxError(f"{result.path.name} holds no run", known, f"see: {result.path}", ExitCode.ENVIRONMENT)
+    run = runs[-1]
+    figures = bench_figures(run)
+    page = html(bench_page(run, figures, manifest.command, _when(manifest, runs)))
+    return _write(result, page, bench_markdown(run.record, manifest.command), figures if charts else [])
+
+
+def _write(result: ResultFolder, page: str, markdown: str, pictures: Sequence[Figure]) -> list[Path]:
+    written = [result.path / "report.html", result.path / "summary.md"]
+    write_atomically(written[0], page)
+    write_atomically(written[1], markdown)
+    return [*written, *_write_pictures(result.path / "charts", pictures)]
+
+
+def _write_pictures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
+    """Each figure as SVG and as PNG of twice its size."""
+    if not figures:
+        return []
+    import vl_convert
+
+    folder.mkdir(exist_ok=True)
+    written = []
+    for figure in figures:
+        svg = picture(figure)
+        files = {".svg": svg.encode(), ".png": bytes(vl_convert.svg_to_png(svg, scale=2))}
+        for ending, content in files.items():
+            path = folder / f"{figure.name}{ending}"
+            path.write_bytes(content)
+            written.append(path)
+        print(f"report  {figure.name}", file=sys.stderr, flush=True)
+    return written
+
+
+def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
+    """Start and end, and how much there is of it."""
+    ended = manifest.ended_utc
+    span = (
+        f"{_moment(manifest.started_utc)} to {_moment(ended)} UTC" if ended else f"{_moment(manifest.started_utc)} UTC"
+    )
+    good = sum(run.good for run in runs)
+    told = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
+    bad = f", {len(runs) - good} of them not ok" if good < len(runs) else ""
+    return f"{told}{bad}{'' if ended else '; NOT ENDED: more may come'}"
+
+
+def _moment(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

@@ -1,0 +1,201 @@
+"""smoke: is a head worse than a base? Three servers, eight blocks, a Markdown comment, and an exit code for a gate."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+
+from sandbox.commands.matrix import learn_from, noise_of, run_experiment
+from sandbox.commands.matrix_plan import plan_request
+from sandbox.commands.matrix_request import bench_of
+from sandbox.commands.planning import check_limits, need_profile, planned
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.experiment import Experiment
+from sandbox.plan.model import Plan
+from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.smoke import BASE, HEAD, Side, SmokeLoad, smoke_experiment
+from sandbox.report.smoke_data import smoke_data
+from sandbox.report.smoke_sentence import sentence
+from sandbox.report.smoke_told import SmokeLook, SmokeTold
+from sandbox.report.smoke_view import smoke_markdown
+from sandbox.results.gate import EXIT_CODES, Look
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.observe import judge_matrix
+from sandbox.results.record import Record
+from sandbox.results.store import ResultFolder, write_atomically
+from sandbox.run.matrix_result import part_of
+from sandbox.run.open_run import LARGEST_SEED
+from sandbox.stack.engine import Docker
+from sandbox.stack.given import given_image, volumes_of
+from sandbox.stack.supply import refuse_unavailable
+
+BLOCKS = 8
+"""Of a pull request (statistics.md, rule 3): no second look, never "again until green"."""
+SECONDS, WARM_UP_S = 5, 1
+TABLES = 4
+LOG_LINES = 20
+
+
+@dataclass(frozen=True)
+class SideOptions:
+    """The options of one side as typed. ``short``: `BASE=` or `HEAD=`."""
+
+    short: str | None
+    profile: str | None
+    image: str | None
+    assignments: tuple[str, ...]
+    cpus: str | None
+    memory: str | None
+
+
+@dataclass(frozen=True)
+class SmokeOptions:
+    """The options of `smoke` as typed."""
+
+    profile: str | None
+    base: SideOptions
+    head: SideOptions
+    workload: str
+    threads: int
+    rows: int
+    seed: int | None
+    as_json: bool
+
+
+def run(options: SmokeOptions) -> int:
+    """Compares, prints the comment, leaves it in ``smoke.md``; returns the exit code.
+
+    Raises SandboxError: exit 2 for what cannot work, exit 4 for an image that is not there and for what the environment
+    has spoilt.
+    """
+    sides = {name: _side(name, options) for name in (BASE, HEAD)}
+    load = SmokeLoad(options.workload, options.threads, options.rows, TABLES, SECONDS, WARM_UP_S)
+    with _images(sides) as resolved:
+        experiment = smoke_experiment(resolved[BASE], resolved[HEAD], load)
+        _refuse(experiment)
+        results = _looks(experiment, options.seed)
+    looks = [smoke_look(result) for result in results]
+    lost = next((record for record in looks[-1].records if record.status == "infra_error"), None)
+    log = _log_tail(results[-1], lost) if lost else []
+    told = SmokeTold(looks, {name: asked(side) for name, side in sides.items()}, sys.argv, log)
+    return _show(told, results, options.as_json)
+
+
+def _side(name: str, options: SmokeOptions) -> Side:
+    """One side; what it does not say, PROFILE says. Raises SandboxError (exit 2) where that contradicts itself."""
+    given = options.base if name == BASE else options.head
+    word = name.upper()
+    if given.short and given.profile and given.short != given.profile:
+        raise SandboxError(
+            f"{word}={given.short} and {word}_PROFILE={given.profile} contradict each other",
+            f"{word}= is short for {word}_PROFILE=",
+            f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={given.profile}",
+        )
+    check_limits(given.cpus, given.memory)
+    profile = need_profile(given.profile or given.short or options.profile)
+    return Side(profile, given.image, given.assignments, given.cpus, given.memory)
+
+
+def asked(side: Side) -> str:
+    """A side in the user's words."""
+    given = {"IMAGE": side.image, "SET": " ".join(side.assignments), "CPUS": side.cpus, "MEMORY": side.memory}
+    return " ".join([f"`{side.profile}`", *(f"`{name}={value}`" for name, value in given.items() if value)])
+
+
+@contextmanager
+def _images(sides: dict[str, Side]) -> Iterator[dict[str, Side]]:
+    """The sides with the identities of the images that they were given, which stay here until the end."""
+    docker = Docker()
+    with ExitStack() as here:
+        yield {
+            name: replace(side, image=here.enter_context(given_image(side.image, f"{name.upper()}_IMAGE", docker)))
+            if side.image
+            else side
+            for name, side in sides.items()
+        }
+
+
+def _refuse(experiment: Experiment) -> None:
+    """What cannot work is refused before anything starts."""
+    docker = Docker()
+    for cell in experiment.cells:
+        bench_of(cell, experiment.matrix)
+        plan = planned(plan_request(cell))
+        refuse_unavailable(plan, docker)
+        if cell.change.image:
+            _refuse_volumes(plan, volumes_of(cell.change.image, docker))
+
+
+def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
+    """A volume for which the component has no place would carry no label, and escape `make down`."""
+    name = plan.databases[0].name
+    service = compose_document(plan, PLACEHOLDER, Identity("smoke", ""))["services"][name]
+    known = {str(volume).partition(":")[2].partition(":")[0] for volume in service.get("volumes", [])}
+    known |= {str(path).partition(":")[0] for path in service.get("tmpfs", [])}
+    if stray := sorted(declared - known):
+        raise SandboxError(
+            f"{plan.request.image} declares a volume for which {plan.databases[0].component.name} has no place",
+            f"{', '.join(stray)}; there is one for {', '.join(sorted(known)) or 'none'}",
+            "try: build the image without that VOLUME",
+            ExitCode.ENVIRONMENT,
+        )
+
+
+def _looks(experiment: Experiment, seed: int | None) -> list[ResultFolder]:
+    """One look, and where that is worse a second one: new stacks, another seed."""
+    first = _run(experiment, seed)
+    if smoke_look(first).look.state != "suspected":
+        return [first]
+    print("smoke  suspected to be worse; a fresh repetition decides", file=sys.stderr, flush=True)
+    return [first, _run(experiment, seed and seed % LARGEST_SEED + 1)]
+
+
+def _run(experiment: Experiment, seed: int | None) -> ResultFolder:
+    try:
+        result = run_experiment(experiment, BLOCKS, {}, seed, afresh=True, gate=True)
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.INTERRUPTED:
+            raise
+        known = "every run that ended is saved, every stack is removed; a gate is never gone on with"
+        raise SandboxError(error.what, known, "try: the same command again", ExitCode.INTERRUPTED) from None
+    learn_from(result)
+    return result
+
+
+def smoke_look(result: ResultFolder) -> SmokeLook:
+    """A result of one look, judged."""
+    manifest, part, records = result.manifest, part_of(result), result.records()
+    took = (manifest.ended_utc - manifest.started_utc).total_seconds() if manifest.ended_utc else None
+    return SmokeLook(result.path.name, part, records, _judged(result, part, records), took)
+
+
+def _judged(result: ResultFolder, part: MatrixPart, records: list[Record]) -> Look:
+    good = any(record.status == "ok" and record.block for record in records)
+    judged = judge_matrix(part, records, result.series, noise_of(result)) if good else None
+    lost = next((f"{record.cell}: {record.reason}" for record in records if record.status == "infra_error"), None)
+    return Look(judged, part.blocks, lost)
+
+
+def _log_tail(result: ResultFolder, record: Record) -> list[str]:
+    """The end of the log of the node that failed; of the first one where none is named."""
+    logs = {word.removeprefix("log_"): file for word, file in record.files.items() if file.startswith("logs/")}
+    named = [file for node, file in logs.items() if node in (record.reason or "")]
+    files = named or list(logs.values())
+    if not files:
+        return []
+    path = result.path / "runs" / f"{record.cell}.{record.block}" / files[0]
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+
+
+def _show(told: SmokeTold, results: list[ResultFolder], as_json: bool) -> int:
+    text = smoke_markdown(told)
+    for result in results:
+        write_atomically(result.path / "smoke.md", text)
+    print(json.dumps(smoke_data(told), indent=2) if as_json else text, end="\n" if as_json else "")
+    if told.outcome == "environment":
+        known = sentence(told)
+        what = "the smoke benchmark could not be carried out"
+        raise SandboxError(what, known, f"see: {results[-1].path}", ExitCode.ENVIRONMENT)
+    return int(EXIT_CODES[told.outcome])

@@ -1,0 +1,156 @@
+"""Reads compose/, profiles/ and images/ from disk into the data that the pure planner works on."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.catalog import Catalog, Lock
+from sandbox.plan.component import Component, ComponentSpec, inherit
+from sandbox.plan.library import Library
+from sandbox.plan.setting import NamedProfile, Setting
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def load_library(root: Path = CHECKOUT) -> Library:
+    """Everything that a profile can name; files are read when first asked for."""
+    profiles = root / "profiles"
+    return Library(
+        components=ComponentFolders(root / "compose"),
+        settings=YamlFolder(profiles / "settings", lambda path: _named(Setting, path)),
+        named=YamlFolder(profiles / "named", lambda path: _named(NamedProfile, path)),
+        catalog=_validated(Catalog, read_yaml(root / "images" / "catalog.yaml"), root / "images" / "catalog.yaml"),
+    )
+
+
+def load_lock(root: Path = CHECKOUT) -> Lock:
+    """``images/lock.yaml``, or an empty lock where there is none."""
+    path = root / "images" / "lock.yaml"
+    return _validated(Lock, read_yaml(path), path) if path.exists() else Lock()
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML file's content. Raises SandboxError (exit 5) where it is broken: the repository itself is at fault."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506  (a safe loader)
+    except (OSError, yaml.YAMLError) as problem:
+        raise _broken(path, str(problem)) from problem
+
+
+def _named(model: type[Model], path: Path) -> Model:
+    return _validated(model, {"name": path.stem, **(read_yaml(path) or {})}, path)
+
+
+def _validated(model: type[Model], data: Any, path: Path) -> Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        raise _broken(path, f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from problem
+
+
+def _broken(path: Path, reason: str) -> SandboxError:
+    return SandboxError(f"{path} cannot be read", reason, "mend the file; then: make test-unit", ExitCode.INTERNAL)
+
+
+class YamlFolder(Mapping[str, Model]):
+    """A folder of YAML files as a mapping by file name, each read when first asked for."""
+
+    def __init__(self, folder: Path, read: Callable[[Path], Model]) -> None:
+        self._folder = folder
+        self._read = cache(read)
+
+    @cached_property
+    def _names(self) -> dict[str, Path]:
+        return {path.stem: path for path in sorted(self._folder.glob("*.yaml"))}
+
+    def __getitem__(self, name: str) -> Model:
+        return self._read(self._names[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class ComponentFolders:
+    """``compose/``: one folder a component, inheritance resolved when first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._cache: dict[tuple[str, str | None], Component] = {}
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted(path.parent.name for path in self._folder.glob("*/compose.yaml"))
+
+    def names(self) -> list[str]:
+        """Every component's name."""
+        return self._names
+
+    def get(self, name: str, group_component: str | None = None) -> Component:
+        """The component; one that is based on its group's component (a replica) resolved for that."""
+        key = (name, group_component if self._depends_on_group(name) else None)
+        if key not in self._cache:
+            self._cache[key] = self._component(name, key[1])
+        return self._cache[key]
+
+    def _depends_on_group(self, name: str) -> bool:
+        return isinstance(self._raw(name)["x-component"].get("based_on"), dict)
+
+    def _raw(self, name: str) -> dict[str, Any]:
+        return _raw_fragment(self._folder / name)
+
+    def _component(self, name: str, group_component: str | None) -> Component:
+        path = self._folder / name / "compose.yaml"
+        raw, files = self._resolved(name, group_component)
+        spec = _validated(ComponentSpec, raw["x-component"], path)
+        data = {
+            "name": name,
+            "spec": spec,
+            "services": raw.get("services", {}),
+            "configs": raw.get("configs", {}),
+            "volumes": raw.get("volumes", {}),
+            "files": files,
+        }
+        return _validated(Component, data, path)
+
+    def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
+        """The fragment with what it is based on beneath it, and the files of both folders."""
+        raw = self._raw(name)
+        base = raw["x-component"].get("based_on")
+        own = _files(self._folder / name)
+        if isinstance(base, dict):
+            base = base.get(group_component)
+        if base is None:
+            return raw, own
+        base_raw, base_files = self._resolved(base, None)
+        merged = inherit(base_raw, base, raw, name)
+        if isinstance(raw["x-component"]["based_on"], dict):
+            merged["x-component"] = {**merged["x-component"], "based_on": base}
+        return merged, {**base_files, **own}
+
+
+@cache
+def _raw_fragment(folder: Path) -> dict[str, Any]:
+    raw = read_yaml(folder / "compose.yaml")
+    if not isinstance(raw, dict) or not isinstance(raw.get("x-component"), dict):
+        raise _broken(folder / "compose.yaml", "it has no x-component block")
+    return raw
+
+
+@cache
+def _files(folder: Path) -> dict[str, str]:
+    return {
+        path.name: path.read_text(encoding="utf-8")
+        for path in folder.iterdir()
+        if path.is_file() and path.name != "compose.yaml"
+    }

@@ -1,0 +1,1 @@
+"""PURE: an expression, the catalog, components and settings become a Plan and one Compose file."""

@@ -1,0 +1,79 @@
+"""PURE: what works on a machine where an image of a profile can be had nowhere."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, product
+
+from sandbox.errors import SandboxError
+from sandbox.plan.component import Component
+from sandbox.plan.grammar import Term, parse
+from sandbox.plan.images import Availability, choose_image
+from sandbox.plan.library import Library
+from sandbox.plan.model import Plan
+from sandbox.plan.planner import make_plan
+
+_TRIES = 50
+
+
+def working_components(library: Library, available: Availability) -> list[str]:
+    """Components whose image can be had here in some series, by name."""
+    return [name for name in library.components.names() if name != "client" and _series(name, library, available)]
+
+
+def nearest_working_profile(plan: Plan, library: Library, available: Availability) -> str | None:
+    """The profile with each term that cannot be had replaced by its like, or left out; None where nothing does."""
+    missing = {node.component.name for node in plan.unavailable()}
+    choices = [_replacements(term, missing, library, available) for term in parse(plan.profile)]
+    for terms in islice(product(*choices), _TRIES):
+        profile = "+".join(term.text for term in terms if term is not None)
+        if profile and _works(profile, plan, library, available):
+            return profile
+    return None
+
+
+def _works(profile: str, plan: Plan, library: Library, available: Availability) -> bool:
+    try:
+        return not make_plan(replace(plan.request, profile=profile), library, available).unavailable()
+    except SandboxError:
+        return False
+
+
+def _replacements(term: Term, missing: set[str], library: Library, available: Availability) -> list[Term | None]:
+    """The term itself where it can stay; else another series, then its like, then (not for a database) nothing."""
+    if term.name in library.settings:
+        return [term, None]
+    if term.name not in missing:
+        return [term]
+    component = library.components.get(term.name)
+    found: list[Term | None] = [
+        _term(name, term.count, series)
+        for name in [term.name, *_like(component, library)]
+        for series in _series(name, library, available)[:1]
+    ]
+    return found if component.spec.attaches is None else [*found, None]
+
+
+def _like(component: Component, library: Library) -> Iterator[str]:
+    """Components of the same kind and topology, the same family first."""
+    spec = component.spec
+    others = [library.components.get(name) for name in library.components.names() if name != component.name]
+    same = [each for each in others if (each.spec.kind, each.spec.topology) == (spec.kind, spec.topology)]
+    return (each.name for each in sorted(same, key=lambda each: each.spec.family != spec.family))
+
+
+def _series(name: str, library: Library, available: Availability) -> list[str | None]:
+    """Series in which a component can be had here; None stands for its default, which comes first."""
+    image = library.components.get(name).spec.image
+    if image not in library.catalog.images:
+        return []
+    others = reversed(library.catalog.images[image].series)
+    return [
+        series
+        for series in (None, *others)
+        if choose_image(library.catalog, image, series, available).source != "unavailable"
+    ]
+
+
+def _term(name: str, count: int | None, series: str | None) -> Term:
+    text = f"{name}{count or ''}" + (f"@{series}" if series else "")
+    return Term(name, count, series, text)

@@ -1,0 +1,159 @@
+"""Settings and `SET=` assignments laid on the nodes they reach."""
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.plan.grammar import NEXT_STEP
+from sandbox.plan.library import Library
+from sandbox.plan.model import Group, Node, Plan
+from sandbox.plan.setting import Setting, Variant, When
+from sandbox.plan.versions import at_least
+
+_ASSIGNMENT = re.compile(
+    r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)", re.DOTALL
+)
+
+
+def settings(group: Group, library: Library) -> Group:
+    """The group with every setting of its profile on the nodes it applies to.
+
+    Raises SandboxError (exit 2) where a setting fits none of them, or not all the servers it must hold for.
+    """
+    chosen = [library.settings[name] for name in group.settings]
+    for setting in chosen:
+        _refuse_conflicts(setting, group)
+        group = _with_setting(group, setting, library)
+    return group
+
+
+def _refuse_conflicts(setting: Setting, group: Group) -> None:
+    parts = {group.component, *group.settings, *(node.component.name for node in (*group.replicas, *group.proxies))}
+    clashing = [name for name in setting.conflicts if name in parts]
+    if clashing:
+        raise SandboxError(
+            f"'{setting.name}' and '{clashing[0]}' cannot stand in one group",
+            f"'{setting.name}' excludes {', '.join(setting.conflicts)}",
+            f"try: make plan PROFILE={group.component}+{setting.name}" if clashing[0] != group.component else NEXT_STEP,
+        )
+    if setting.needs and not parts & set(setting.needs):
+        raise SandboxError(
+            f"'{setting.name}' needs {' or '.join(setting.needs)} in its group",
+            f"the group of '{group.component}' has {', '.join(sorted(parts - {setting.name}))}",
+            f"try: make plan PROFILE={group.component}+{setting.needs[0]}+{setting.name}",
+        )
+
+
+def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
+    targets = {
+        "databases": group.servers, "members": group.databases, "replicas": group.replicas, "proxies": group.proxies,
+    }[setting.applies_to]  # fmt: skip
+    found = {node.name: _variant(setting, node, group, library) for node in targets}
+    missing = [node for node in targets if found[node.name] is None]
+    if not any(found.values()) or (missing and setting.applies_to != "proxies"):
+        _refuse(setting, missing, group)
+
+    def update(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(_laid_on(node, setting.name, found.get(node.name)) for node in nodes)
+
+    return replace(
+        group, databases=update(group.databases), replicas=update(group.replicas), proxies=update(group.proxies)
+    )
+
+
+def _laid_on(node: Node, name: str, variant: Variant | None) -> Node:
+    return node if variant is None else replace(node, applied=(*node.applied, (name, variant)))
+
+
+def _variant(setting: Setting, node: Node, group: Group, library: Library) -> Variant | None:
+    return next((variant for variant in setting.variants if _fits(variant.when, node, group, library)), None)
+
+
+def _fits(when: When, node: Node, group: Group, library: Library) -> bool:
+    return (
+        (when.component is None or (node.server_component or node.service) in when.component)
+        and (when.family is None or group.family == when.family)
+        and (when.topology is None or group.topology in when.topology)
+        and (when.since is None or at_least(node.version, when.since))
+        and (when.before is None or not at_least(node.version, when.before))
+        and (when.capability is None or library.catalog.images[node.choice.key].has(when.capability, node.version))
+    )
+
+
+def _refuse(setting: Setting, missing: list[Node], group: Group) -> None:
+    works = "; ".join(dict.fromkeys(variant.when.describe() for variant in setting.variants))
+    if missing:
+        target = f"{missing[0].name} ({missing[0].server_component or missing[0].service} {missing[0].version})"
+    else:
+        target = {"replicas": "a group without replicas", "proxies": "a group without a proxy"}.get(
+            setting.applies_to, f"a group of {group.component}"
+        )
+    raise SandboxError(f"the setting '{setting.name}' does not apply to {target}", f"it works on: {works}", NEXT_STEP)
+
+
+def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str]]:
+    """``a=1 b='x y'`` → (term or None, name, value) triples, split as a shell would.
+
+    Raises SandboxError (exit 2) for a piece that is no assignment.
+    """
+    triples = []
+    for text in texts:
+        try:
+            pieces = shlex.split(text)
+        except ValueError as problem:
+            raise _bad_assignment(text, str(problem)) from problem
+        for piece in pieces:
+            match = _ASSIGNMENT.fullmatch(piece)
+            if match is None:
+                raise _bad_assignment(piece, "no name=value")
+            triples.append((match["term"], match["name"], match["value"]))
+    return triples
+
+
+def _bad_assignment(piece: str, reason: str) -> SandboxError:
+    return SandboxError(
+        f"SET: {piece!r} is not an assignment ({reason})",
+        "name=value or term:name=value, separated by spaces, quoted as in a shell",
+        'try: SET="max_connections=900 replica:read_buffer_size=65536"',
+    )
+
+
+def assignments(plan: Plan) -> Plan:
+    """The plan with each ``SET=`` pair on the servers it reaches.
+
+    Raises SandboxError (exit 2) where a pair names a term that is not in the profile.
+    """
+    triples = split_assignments(plan.request.assignments)
+    if not triples:
+        return plan
+    servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
+    for term, name, _ in triples:
+        if term is not None and term not in servers:
+            raise SandboxError(
+                f"SET: '{term}:{name}' names no server of the profile {plan.profile}",
+                did_you_mean(term, servers),
+                f"try: SET='{name}=…' for every database node",
+            )
+
+    def update(node: Node) -> Node:
+        pairs = tuple((name, value) for term, name, value in triples if term in (None, node.component.name, node.name))
+        return replace(node, assignments=pairs) if node.is_server and pairs else node
+
+    return map_nodes(plan, update)
+
+
+def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:
+    """The plan with ``update`` applied to every node; groups keep referring to the same objects."""
+    changed = {node.name: update(node) for node in plan.nodes}
+    groups = tuple(
+        replace(group, databases=_pick(group.databases, changed), replicas=_pick(group.replicas, changed),
+                proxies=_pick(group.proxies, changed))
+        for group in plan.groups
+    )  # fmt: skip
+    return replace(plan, groups=groups, nodes=tuple(changed.values()))
+
+
+def _pick(nodes: tuple[Node, ...], changed: dict[str, Node]) -> tuple[Node, ...]:
+    return tuple(changed[node.name] for node in nodes)

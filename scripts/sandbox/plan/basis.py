@@ -1,0 +1,85 @@
+"""What a data directory depends on: the plan of one server, or of a stack, from whose directories others can begin."""
+
+import re
+from collections.abc import Mapping
+
+from sandbox.plan.grammar import parse
+from sandbox.plan.library import Library
+from sandbox.plan.model import Node, Plan, PlanRequest
+from sandbox.plan.renewal import restorable
+from sandbox.plan.variables import canonical
+
+_OPTION = re.compile(r"^\s*([A-Za-z][\w-]*)", re.MULTILINE)
+_INCLUDE = re.compile(r"^\s*!include", re.MULTILINE)
+
+
+def basis_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
+    """Server → the request of its basis; empty where not all of them can begin from one.
+
+    Two servers of one image have the same basis unless something that shapes a data directory differs between them: a
+    variable (``shaping`` of the component), or SQL that a setting wants at the first start.
+    """
+    if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
+        return {}
+    found = {node.name: _basis(plan, node, library) for node in plan.databases}
+    return {name: request for name, request in found.items() if request} if all(found.values()) else {}
+
+
+def data_request(plan: Plan) -> PlanRequest | None:
+    """The request of the stack on which a stack's data is prepared: its servers with what shapes their directories.
+
+    Stacks that differ otherwise, by a proxy or the thread pool, then have the very same data. None where a stack of
+    the plan cannot be restored.
+    """
+    if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
+        return None
+    terms, servers = [], {node.component.name for node in plan.databases}
+    groups = iter(plan.groups)
+    shaping: set[str] = set()
+    for term in parse(plan.profile):
+        if term.name in servers and term.name != "replica":
+            shaping = {name for node in next(groups).servers for name in _settings(node)}
+        if term.name in servers or term.name in shaping:
+            terms.append(term.text)
+    pairs = {f"{node.name}:{pair}" for node in plan.databases for pair in _shaping_pairs(node)}
+    return PlanRequest("+".join(terms), assignments=tuple(sorted(pairs)), image=plan.request.image)
+
+
+def _basis(plan: Plan, node: Node, library: Library) -> PlanRequest | None:
+    component = node.component.spec.basis
+    if component is None or component not in library.components.names():
+        return None
+    usual = library.catalog.images[node.choice.key].series[node.series].version == node.version
+    terms = [f"{component}@{node.series if usual else node.version}", *_settings(node)]
+    image = plan.request.image if node.choice.origin == "given" else None
+    return PlanRequest("+".join(terms), assignments=tuple(sorted(_shaping_pairs(node))), image=image)
+
+
+def _shaping_pairs(node: Node) -> list[str]:
+    """The ``SET=`` pairs that reach it and shape its directory."""
+    return [f"{canonical(name)}={_quoted(value)}" for name, value in node.assignments if _shapes(node, name)]
+
+
+def _settings(node: Node) -> list[str]:
+    """Those in effect that a first start shows."""
+    return sorted(
+        name
+        for name, variant in node.applied
+        if variant.first_start or any(_shapes(node, each) for each in variant.variables)
+    )
+
+
+def _shapes(node: Node, variable: str) -> bool:
+    return canonical(variable).removeprefix("loose_") in node.component.spec.shaping
+
+
+def _shaped_by_file(plan: Plan, node: Node) -> bool:
+    """Whether the user's own file shapes the data directory, as far as one can see."""
+    if plan.request.cnf is None:
+        return False
+    text = plan.request.cnf.content
+    return _INCLUDE.search(text) is not None or any(_shapes(node, name) for name in _OPTION.findall(text))
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "'\"'\"'") + "'"

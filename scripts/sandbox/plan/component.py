@@ -1,0 +1,122 @@
+"""A component: the `x-component` block of a folder in `compose/`, with its service templates and files."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+USER = r"^\d+:\d+$"
+Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
+
+
+class Probe(BaseModel):
+    """One question with the one answer that means yes: a query or a command, asked in the node or from the client."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    query: str | None = None
+    command: list[str] | None = None
+    expect: str = ""
+    via: Literal["self", "client"] = "self"
+
+
+class Role(BaseModel):
+    """The query whose answer is ``writer`` or ``reader``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    query: str
+
+
+class Auxiliary(BaseModel):
+    """A further service of a fragment: one more node per component node, per database or per stack."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    image: str
+    per: Literal["node", "database", "stack"]
+    kind: Kind
+    memory_mb: int = 40
+    user: str | None = Field(default=None, pattern=USER)
+    image_user: str | None = None
+    ready: Probe | None = None
+    ports: dict[str, int] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    version_from: Literal["group"] | None = None
+
+
+class ComponentSpec(BaseModel):
+    """The `x-component` block, as written."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    help: str
+    kind: Kind
+    based_on: str | dict[str, str] | None = None
+    attaches: Literal["group", "stack"] | None = None
+    attaches_to: list[str] | None = None
+    family: Literal["mysql", "mariadb"] | None = None
+    topology: Literal["single", "galera", "gr"] | None = None
+    image: str | None = None
+    version_from: Literal["group"] | None = None
+    since: str | None = None
+    """Oldest version that it works with."""
+    count: int = 1
+    ports: dict[str, int] = Field(default_factory=dict)
+    memory_mb: int = 100
+    config_dir: str | None = None
+    user: str | None = Field(default=None, pattern=USER)
+    image_user: str | None = None
+    """Name of the user that the image starts as, where that is not root (plan/as_user.py)."""
+    sql_client: str = "mysql"
+    server: str = "mysqld"
+    needs: list[Literal["certificates"]] = Field(default_factory=list)
+    grace_s: int = 10
+    renewal: str | None = None
+    """Template of the SQL that gives a server restored from a snapshot passwords of its own; None: it has none."""
+    renewal_begins_with: list[str] = Field(default_factory=list)
+    """Templates of its first start that go into it, since the server's basis has not had them; they may be repeated."""
+    renewal_once: list[str] = Field(default_factory=list)
+    """The same for what must not be repeated, such as where a replica reads from."""
+    basis: str | None = None
+    """The component whose first start makes the data directory that its servers can begin from; None: they cannot."""
+    shaping: list[str] = Field(default_factory=list)
+    """The variables that shape a fresh data directory, or what the first start writes into it."""
+    timeout_s: int = 120
+    variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    ready: Probe | None = None
+    role: Role | None = None
+    auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
+
+
+class Component(BaseModel):
+    """A component ready for use: inheritance resolved, files beside it read."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    spec: ComponentSpec
+    services: dict[str, dict[str, Any]]
+    configs: dict[str, dict[str, str]]
+    volumes: dict[str, dict[str, Any] | None]
+    files: dict[str, str]
+
+    @property
+    def countable(self) -> bool:
+        """Whether its term may carry a count."""
+        return self.spec.kind in ("database", "replica", "proxy", "manager") and self.spec.attaches != "stack"
+
+
+def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``over`` laid on ``base``: mappings merge key by key, anything else is replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        mine = merged.get(key)
+        merged[key] = deep_merge(mine, value) if isinstance(mine, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A raw fragment laid on the raw fragment it is based on; the base's main service takes the new name."""
+    renamed = dict(base)
+    services = dict(base.get("services", {}))
+    if base_name in services:
+        services[name] = services.pop(base_name)
+    renamed["services"] = services
+    return deep_merge(renamed, over)

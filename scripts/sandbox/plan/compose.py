@@ -1,0 +1,215 @@
+"""Plan → the one Compose file that is the stack."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from sandbox.plan.as_user import image_user, started_as
+from sandbox.plan.files import NodeFile, node_files
+from sandbox.plan.model import Node, Plan
+from sandbox.plan.probes import PROBE, about
+from sandbox.plan.secrets import PLACEHOLDER, Secrets
+from sandbox.plan.templates import render
+
+PROJECT = "${COMPOSE_PROJECT_NAME}"
+"""Interpolated by Compose, so that `docker compose -p other` labels what is its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What tells one stack from another: the Compose project and the checkout it belongs to."""
+
+    project: str
+    checkout: str
+
+
+_NOBODY = Identity("sandbox", "")
+
+
+@dataclass
+class _File:
+    """The Compose file while it grows."""
+
+    services: dict[str, Any] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
+    volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add_config(self, shared: str, own: str, content: str) -> str:
+        """The name under which a content stands: the shared one unless another content took it."""
+        for name in (shared, own):
+            if self.configs.setdefault(name, content) == content:
+                return name
+        raise AssertionError(f"{own} has two contents")
+
+
+def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
+    """What the templates of a node's component see."""
+    return {"node": node, "group": plan.group_of(node), "stack": plan_view(plan), "secrets": secrets}
+
+
+def plan_view(plan: Plan) -> dict[str, Any]:
+    """The whole stack, as templates see it."""
+    return {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
+
+
+def plan_hash(plan: Plan) -> str:
+    """Twelve hex digits of what the stack is: the file with placeholders, and the user's files."""
+    body = json.dumps(_document(plan, PLACEHOLDER, {}), sort_keys=True)
+    extra = plan.request.init.sha256 if plan.request.init else ""
+    return hashlib.sha256((body + extra).encode()).hexdigest()[:12]
+
+
+def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored: str | None = None) -> dict[str, Any]:
+    """The Compose file as data: self-contained, labelled, private.
+
+    ``restored``: key of the snapshot that the servers' volumes are filled from; they give themselves new passwords.
+    """
+    labels = {
+        "sandbox.stack": PROJECT,
+        "sandbox.checkout": identity.checkout,
+        "sandbox.profile": plan.profile,
+        "sandbox.plan": plan_hash(plan),
+        "sandbox.inputs": _literal(json.dumps(inputs(plan))),
+    }
+    labels |= {"sandbox.restored": restored} if restored else {}
+    return {"name": identity.project, **_document(plan, secrets, labels, restored is not None)}
+
+
+def inputs(plan: Plan) -> dict[str, Any]:
+    """What the user changed beside the profile; files by name and hash."""
+    request = plan.request
+    given = {"assignments": list(request.assignments), "cpus": request.cpus, "memory": request.memory}
+    given |= {"cpuset": request.cpuset} if request.cpuset else {}
+    given |= {"image": request.image} if request.image else {}
+    for kind, file in (("cnf", request.cnf), ("init", request.init)):
+        given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256} if file else {}
+    return given
+
+
+def compose_text(document: Mapping[str, Any]) -> str:
+    """The Compose file as YAML; long texts as literal blocks, so that a person can read them."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
+
+
+def _document(plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bool = False) -> dict[str, Any]:
+    file = _File()
+    contexts = {node.name: node_context(plan, node, secrets) for node in plan.nodes}
+    for node in plan.nodes:
+        file.services[node.name] = _service(file, plan, node, contexts, labels, restored)
+    labelled = {"labels": labels} if labels else {}
+    networks: dict[str, Any] = {"stack": {"internal": True, **labelled}}
+    if any(group.external for group in plan.groups):
+        networks["outside"] = dict(labelled)
+    return {
+        "services": file.services,
+        "networks": networks,
+        "volumes": {name: {**(body or {}), **labelled} for name, body in file.volumes.items()},
+        "configs": {name: {"content": _literal(content)} for name, content in file.configs.items()},
+    }
+
+
+def _service(
+    file: _File, plan: Plan, node: Node, contexts: Mapping[str, Any], labels: dict[str, str], restored: bool
+) -> dict[str, Any]:
+    context = contexts[node.name]
+    where = f"compose/{node.component.name}"
+    body = _escaped(render(node.component.services[node.service], context, where))
+    own = node_files(plan, node, contexts, body.pop("configs", []), restored)
+    mounts = [_mount(file, node, each) for each in own]
+    volumes = [_volume(file, node, entry) for entry in body.pop("volumes", [])]
+    service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": _networks(plan, node)}
+    service |= {"restart": "no", "stop_grace_period": f"{node.component.spec.grace_s}s"} | _limits(plan, node)
+    service |= body
+    if user := image_user(node):
+        service |= started_as(user, service)
+    service |= {"configs": mounts} if mounts else {}
+    service |= {"volumes": volumes} if volumes else {}
+    if node.ready is not None and node.ready.via == "self":
+        service.setdefault("healthcheck", _healthcheck(node))
+    if labels:
+        service["labels"] = {
+            **labels,
+            "sandbox.node": node.name,
+            "sandbox.kind": node.kind,
+            "sandbox.about": _literal(json.dumps(about(plan, node, context))),
+            **body.get("labels", {}),
+        }
+    return service
+
+
+def _networks(plan: Plan, node: Node) -> list[str]:
+    """Only the client of a profile with ``external`` has a way out."""
+    outside = node.kind == "client" and any(group.external for group in plan.groups)
+    return ["stack", "outside"] if outside else ["stack"]
+
+
+def _limits(plan: Plan, node: Node) -> dict[str, Any]:
+    if not node.is_server:
+        return {}
+    limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
+    return {name: value for name, value in limits.items() if value}
+
+
+def _healthcheck(node: Node) -> dict[str, Any]:
+    return {
+        "test": ["CMD", "/bin/sh", PROBE, "ready"],
+        "interval": "10s",
+        "timeout": "5s",
+        "retries": 3,
+        "start_period": f"{node.component.spec.timeout_s}s",
+    }
+
+
+def _mount(file: _File, node: Node, own: NodeFile) -> dict[str, Any]:
+    name = file.add_config(own.source, f"{node.name}-{own.source.removeprefix(f'{node.component.name}-')}", own.content)
+    mount: dict[str, Any] = {"source": name, "target": own.target, "mode": _Octal(own.mode)}
+    return mount | ({"uid": own.owner[0], "gid": own.owner[1]} if own.owner else {})
+
+
+def _volume(file: _File, node: Node, entry: str) -> str:
+    name, target = entry.split(":", 1)
+    body = dict(node.component.volumes.get(name) or {})
+    scope = body.pop("x-scope", "node")
+    full = f"{node.name}-{name}" if scope == "node" else f"{node.component.name}-{node.group_index}-{name}"
+    file.volumes[full] = body
+    return f"{full}:{target}"
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", "$$")
+
+
+def _escaped(value: Any) -> Any:
+    """``$`` doubled in every string: Compose is to interpolate nothing but the project's name."""
+    if isinstance(value, str):
+        return _literal(value)
+    if isinstance(value, Mapping):
+        return {key: _escaped(item) for key, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list) else value
+
+
+class _Octal(int):
+    """A file mode, printed as people write it."""
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Block style for texts of several lines; no aliases, so that every service can be read by itself."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (the signature is the library's)
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+def _octal(dumper: Any, mode: _Octal) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}")
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Octal, _octal)

@@ -1,0 +1,135 @@
+"""The files that Compose puts into a node: the fragment's own, and what every node of its kind gets."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sandbox.plan.as_user import SCRIPT, image_user
+from sandbox.plan.model import Node, Plan
+from sandbox.plan.probes import client_questions, node_questions, probe_script
+from sandbox.plan.renewal import renewal_sql
+from sandbox.plan.templates import render_text
+from sandbox.plan.variables import effective_variables, server_configuration
+
+FIRST_START = "/docker-entrypoint-initdb.d"
+"""Where the images' entrypoints look for what is to run before the first real start."""
+
+RENEWAL = "/sandbox/renew.sql"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFile:
+    """One file in a container. ``owner``: (uid, gid) of a file that is not for everybody."""
+
+    source: str
+    target: str
+    content: str
+    mode: int = 0o444
+    owner: tuple[str, str] | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where it lies in the container."""
+        return self.target.rpartition("/")[0]
+
+
+def node_files(
+    plan: Plan,
+    node: Node,
+    contexts: Mapping[str, Mapping[str, Any]],
+    entries: Iterable[Mapping[str, Any]],
+    restored: bool = False,
+) -> list[NodeFile]:
+    """All files of a node; ``entries`` are the fragment's, rendered. ``restored``: its data comes from a snapshot.
+
+    An engine before 23 starts a process for every file (80 ms of CPU), so the SQL of the first start is one file, in
+    the order of the names, and so is the server's own configuration, and so are a node's probes.
+    """
+    context = contexts[node.name]
+    files = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
+    if node.is_server:
+        files += _of_server(node, context)
+        files += _of_renewal(node, context) if restored else []
+        files = joined(files, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
+        files = joined(files, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
+        files += _of_user(plan, node)
+    if image_user(node):
+        files.append(_own(node, "as-user", SCRIPT))
+    questions = node_questions(node, plan, context)
+    if node.kind == "client":
+        questions |= client_questions(plan, contexts)
+        passwords = "".join(f"{password}\n" for password in context["secrets"].passwords())
+        files.append(_secret(node, "passwords", passwords))
+    return [*files, _own(node, "probe", probe_script(questions))] if questions else files
+
+
+def _own(node: Node, name: str, content: str) -> NodeFile:
+    shared = name if node.is_server or node.kind == "client" else f"{node.component.name}-{name}"
+    return NodeFile(shared, f"/sandbox/{name}", content)
+
+
+def _secret(node: Node, name: str, content: str) -> NodeFile:
+    return NodeFile(name, f"/sandbox/{name}", content, 0o400, (node.uid, node.gid))
+
+
+def _of_fragment(node: Node, entry: Mapping[str, Any], context: Mapping[str, Any]) -> NodeFile:
+    source, where = entry["source"], f"compose/{node.component.name}"
+    declared = node.component.configs[source]
+    if "content" in declared:
+        content = render_text(declared["content"], context, f"{where} config {source}")
+    else:
+        name = render_text(declared["file"], context, where)
+        content = node.component.files[name]
+        if name.endswith(".j2"):
+            content = render_text(content, context, f"{where}/{name}")
+    owner = (str(entry["uid"]), str(entry["gid"])) if "uid" in entry else None
+    return NodeFile(f"{node.component.name}-{source}", entry["target"], content, entry.get("mode", 0o444), owner)
+
+
+def _of_server(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
+    spec, secrets = node.component.spec, context["secrets"]
+    variables = server_configuration(effective_variables(node, context))
+    credentials = f"[client]\nuser=root\npassword={secrets.root}\nhost=127.0.0.1\nport=3306\nprotocol=tcp\n"
+    return [
+        _secret(node, "root-password", secrets.root),
+        _secret(node, "client.cnf", credentials),
+        NodeFile("server.cnf", f"{spec.config_dir}/50-sandbox.cnf", variables),
+        *_of_settings(node, context),
+    ]
+
+
+def _of_renewal(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
+    configuration = f"[mysqld]\ninit_file = {RENEWAL}\n"
+    return [
+        _secret(node, RENEWAL.rpartition("/")[2], renewal_sql(node, context)),
+        NodeFile("restored.cnf", f"{node.component.spec.config_dir}/49-restored.cnf", configuration),
+    ]
+
+
+def _of_settings(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
+    where = f"the settings of {node.name}"
+    return [
+        NodeFile(name, f"{FIRST_START}/50-{name}.sql", render_text(variant.first_start, context, where).strip() + "\n")
+        for name, variant in node.applied
+        if variant.first_start
+    ]
+
+
+def _of_user(plan: Plan, node: Node) -> list[NodeFile]:
+    own = plan.request.cnf
+    return [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)] if own else []
+
+
+def joined(
+    files: list[NodeFile], node: Node, folder: str | None, suffix: str, name: str, comment: str
+) -> list[NodeFile]:
+    """The files of one folder and suffix as a single one, each under its own name, as secret as the most secret."""
+    parts = [file for file in files if file.folder == folder and file.target.endswith(suffix)]
+    if len(parts) < 2:
+        return files
+    parts.sort(key=lambda file: file.target)
+    content = "\n".join(f"{comment}{part.target.rpartition('/')[2]}\n{part.content}" for part in parts)
+    whole = NodeFile(f"{node.component.name}-{name.partition('-')[2]}", f"{folder}/{name}", content)
+    if any(part.mode == 0o400 for part in parts):
+        whole = replace(whole, mode=0o400, owner=(node.uid, node.gid))
+    return [file for file in files if file not in parts] + [whole]

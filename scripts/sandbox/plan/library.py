@@ -1,0 +1,36 @@
+"""What the planner knows: every component, setting, named profile and the catalog, as data."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sandbox.plan.catalog import Catalog
+from sandbox.plan.component import Component
+from sandbox.plan.setting import NamedProfile, Setting
+
+
+class Components(Protocol):
+    """Components by name; a replica is resolved for the group component it hangs off."""
+
+    def names(self) -> list[str]:
+        """Every component's name."""
+        ...
+
+    def get(self, name: str, group_component: str | None = None) -> Component:
+        """The component; where it is based on its group's component, that resolved."""
+        ...
+
+
+@dataclass(frozen=True)
+class Library:
+    """Everything a profile can name."""
+
+    components: Components
+    settings: Mapping[str, Setting]
+    named: Mapping[str, NamedProfile]
+    catalog: Catalog
+
+    def words(self) -> list[str]:
+        """Every word that can be a term, for did-you-mean."""
+        hidden = {"client"}
+        return sorted({*self.components.names(), *self.settings, *self.named} - hidden)

@@ -1,0 +1,199 @@
+"""The Plan: groups and nodes of a stack, before any of it exists."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from sandbox.plan.component import Component, Kind, Probe, Role, deep_merge
+from sandbox.plan.setting import Variant
+from sandbox.plan.versions import at_least
+
+ImageSource = Literal["local", "pull", "build", "unavailable"]
+ImageOrigin = Literal["published", "built", "given"]
+"""``given``: the user's own, in the place of the one that the catalog names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChoice:
+    """The image of a node: the reference chosen, and where it comes from."""
+
+    key: str
+    series: str
+    version: str
+    reference: str
+    source: ImageSource
+    origin: ImageOrigin
+
+
+@dataclass(frozen=True)
+class Node:
+    """One container of the stack to be; also what the templates of its component see as ``node``."""
+
+    name: str
+    index: int
+    service: str
+    component: Component = field(repr=False)
+    term: str
+    kind: Kind
+    group_index: int | None
+    choice: ImageChoice
+    server_id: int | None = None
+    server_component: str = ""
+    watches: str | None = None
+    """For an auxiliary node made per database: that database's name."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    memory_mb: int = 0
+    user: str | None = None
+    ready: Probe | None = None
+    role: Role | None = None
+    base_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    applied: tuple[tuple[str, Variant], ...] = ()
+    """Settings in effect on this node, in the order of the profile."""
+    assignments: tuple[tuple[str, str], ...] = ()
+    """``SET=`` pairs that reach this node."""
+
+    @property
+    def image(self) -> str:
+        """Image reference."""
+        return self.choice.reference
+
+    @property
+    def series(self) -> str:
+        """Series in the catalog, such as ``10.11``."""
+        return self.choice.series
+
+    @property
+    def version(self) -> str:
+        """Exact version as far as the catalog knows it."""
+        return self.choice.version
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a database server: of the database term or a replica."""
+        return self.kind in ("database", "replica")
+
+    @cached_property
+    def settings(self) -> frozenset[str]:
+        """Names of the settings in effect on this node."""
+        return frozenset(name for name, _ in self.applied)
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The component's options with those of the settings laid over."""
+        merged = dict(self.base_options)
+        for _, variant in self.applied:
+            merged = deep_merge(merged, variant.options)
+        return merged
+
+    @property
+    def uid(self) -> str:
+        """User id that must be able to read what is mounted for this node alone."""
+        return (self.user or "0:0").split(":")[0]
+
+    @property
+    def gid(self) -> str:
+        """Group id beside ``uid``."""
+        return (self.user or "0:0").split(":")[1]
+
+    def at_least(self, since: str) -> bool:
+        """Whether this node's version is ``since`` or newer."""
+        return at_least(self.version, since)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A database term with what attaches to it."""
+
+    index: int
+    component: str
+    topology: str
+    family: str
+    databases: tuple[Node, ...]
+    replicas: tuple[Node, ...]
+    proxies: tuple[Node, ...]
+    settings: tuple[str, ...]
+    external: str | None = None
+
+    @property
+    def database_names(self) -> list[str]:
+        """Names of the nodes of the database term."""
+        return [node.name for node in self.databases]
+
+    @property
+    def replica_names(self) -> list[str]:
+        """Names of the asynchronous replicas."""
+        return [node.name for node in self.replicas]
+
+    @property
+    def servers(self) -> tuple[Node, ...]:
+        """Databases, then replicas."""
+        return self.databases + self.replicas
+
+    @property
+    def first(self) -> str:
+        """Name of the first database node: the source at first start."""
+        return self.databases[0].name
+
+
+@dataclass(frozen=True, slots=True)
+class UserFile:
+    """A file the user handed in (``CNF=``, ``INIT=``): its base name, content and sha256."""
+
+    name: str
+    content: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What the user asked for, before it is understood."""
+
+    profile: str
+    assignments: tuple[str, ...] = ()
+    cnf: UserFile | None = None
+    init: UserFile | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    external: str | None = None
+    cpuset: str | None = None
+    """Processors that each database node may use, such as ``0-1``."""
+    image: str | None = None
+    """Local reference, or ``sha256:…``, in the place of the first server's image; it honours the same contract."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A stack to be. ``nodes`` is every container; groups refer to the same objects."""
+
+    request: PlanRequest
+    profile: str
+    groups: tuple[Group, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def databases(self) -> tuple[Node, ...]:
+        """Every database server of the stack: members and replicas of all groups."""
+        return tuple(node for node in self.nodes if node.is_server)
+
+    @property
+    def client(self) -> Node:
+        """The client node, from which load and questions come."""
+        return next(node for node in self.nodes if node.kind == "client")
+
+    @property
+    def memory_mb(self) -> int:
+        """Estimate of the memory that the stack takes, MiB."""
+        return sum(node.memory_mb for node in self.nodes)
+
+    def node(self, name: str) -> Node:
+        """Node by name; KeyError where there is none."""
+        return {node.name: node for node in self.nodes}[name]
+
+    def group_of(self, node: Node) -> Group | None:
+        """The group a node belongs to; None for what watches the whole stack."""
+        return None if node.group_index is None else self.groups[node.group_index - 1]
+
+    def unavailable(self) -> list[Node]:
+        """Nodes whose image can be had nowhere here."""
+        return [node for node in self.nodes if node.choice.source == "unavailable"]

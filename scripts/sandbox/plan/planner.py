@@ -1,0 +1,318 @@
+"""Terms → Plan: which nodes, of which images, in which groups."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.plan import apply
+from sandbox.plan.component import Auxiliary, Component
+from sandbox.plan.grammar import NEXT_STEP, Term, parse
+from sandbox.plan.images import Availability, choose_image, given_image
+from sandbox.plan.library import Library
+from sandbox.plan.model import Group, ImageChoice, Node, Plan, PlanRequest
+from sandbox.plan.versions import at_least
+
+
+@dataclass
+class _Draft:
+    """One group while its terms are read."""
+
+    term: Term
+    component: Component
+    members: list[tuple[Term, Component]] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+
+
+def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
+    """The plan of a profile.
+
+    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and what would work.
+    """
+    terms = _expand(parse(request.profile), library)
+    drafts, watchers = _read_terms(terms, library)
+    if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
+        raise SandboxError(
+            "EXTERNAL= is given, but the profile has no term 'external'",
+            "EXTERNAL is the address of the server that the term 'external' stands for",
+            "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db",
+        )
+    builder = _Builder(library, available)
+    groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
+    servers = [node for group in groups for node in group.servers]
+    watching = [node for term in watchers for node in builder.stack_wide(term, servers)]
+    client = builder.stack_wide(Term("client", None, None, "client"), servers)
+    nodes = (
+        [node for group in groups for node in (*group.servers, *group.proxies)] + builder.auxiliary + watching + client
+    )
+    profile = "+".join(term.text for term in terms)
+    made = Plan(request, profile, groups, tuple(nodes))
+    return apply.assignments(_with_given_image(made, available) if request.image else made)
+
+
+def _with_given_image(plan: Plan, available: Availability) -> Plan:
+    """The plan with the user's image on every server that has the image of the first one."""
+    if not plan.databases:
+        raise SandboxError(
+            f"IMAGE={plan.request.image} replaces nothing",
+            f"the profile {plan.profile} starts no database server",
+            "try: make plan PROFILE=mysql@9.7",
+        )
+    replaced = plan.databases[0].choice
+    given = given_image(replaced, plan.request.image or "", available)
+    same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
+    return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
+
+
+def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
+    """Named profiles replaced by the terms they stand for."""
+    expanded: list[Term] = []
+    for term in terms:
+        named = library.named.get(term.name)
+        if named is None:
+            expanded.append(term)
+        elif term.count or term.version:
+            raise SandboxError(
+                f"the named profile '{term.name}' takes no count and no version",
+                f"it stands for {named.profile}",
+                f"try: make plan PROFILE={named.profile}",
+            )
+        else:
+            expanded += parse(named.profile)
+    return expanded
+
+
+def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
+    """Groups and watching terms; refuses terms that cannot stand where they stand."""
+    drafts: list[_Draft] = []
+    watchers: list[Term] = []
+    names = set(library.components.names())
+    for term in terms:
+        if term.name in library.settings:
+            _add_setting(term, drafts)
+        elif term.name in names and term.name != "client":
+            _add_component(term, library, drafts, watchers)
+        else:
+            raise SandboxError(f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP)
+    if not drafts:
+        raise SandboxError(
+            "the profile has no database",
+            f"'{terms[0].text}' needs a database term to stand behind",
+            f"try: make plan PROFILE=mysql+{terms[0].text}",
+        )
+    return drafts, watchers
+
+
+def _add_setting(term: Term, drafts: list[_Draft]) -> None:
+    if term.count or term.version:
+        raise SandboxError(
+            f"'{term.text}': a setting takes no count and no version",
+            f"'{term.name}' applies to the whole group before it",
+            NEXT_STEP,
+        )
+    group = _group_before(term, drafts)
+    if term.name in group.settings:
+        raise SandboxError(
+            f"the setting '{term.name}' stands twice in one group",
+            f"once is enough: it applies to the whole group of '{group.term.text}'",
+            NEXT_STEP,
+        )
+    group.settings.append(term.name)
+
+
+def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
+    if drafts:
+        return drafts[-1]
+    raise SandboxError(
+        f"'{term.text}' stands before any database",
+        "it attaches to the group before it",
+        f"try: make plan PROFILE=mysql+{term.text}",
+    )
+
+
+def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]) -> None:
+    plain = library.components.get(term.name)
+    if term.count and not plain.countable:
+        raise SandboxError(
+            f"'{term.text}': '{term.name}' takes no count",
+            "a stack has one of it",
+            f"try: make plan PROFILE=mysql+{term.name}",
+        )
+    if plain.spec.attaches is None:
+        if plain.spec.kind == "external" and term.version:
+            raise SandboxError(
+                f"'{term.text}': 'external' takes no version",
+                "it is whatever answers at EXTERNAL=",
+                "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db",
+            )
+        drafts.append(_Draft(term, plain))
+    elif plain.spec.attaches == "stack":
+        if any(watcher.name == term.name for watcher in watchers):
+            raise SandboxError(f"'{term.name}' stands twice", "it watches the whole stack: once is enough", NEXT_STEP)
+        watchers.append(term)
+    else:
+        group = _group_before(term, drafts)
+        _check_attachment(term, plain, group)
+        group.members.append((term, library.components.get(term.name, group.component.name)))
+
+
+def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
+    base, name = component.spec.based_on, group.component.name
+    possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
+    if possible is not None and name not in possible:
+        raise SandboxError(
+            f"'{term.name}' cannot stand behind '{name}'",
+            f"it works behind {', '.join(possible)}",
+            f"try: make plan PROFILE={possible[0]}+{term.name}",
+        )
+    if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
+        raise SandboxError(
+            f"'{term.text}' cannot stand behind '{group.term.text}'",
+            f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source",
+            f"try: make plan PROFILE={name}+replica{(group.term.count or 2) - 1}"
+            + (f"+{term.name}" if term.name != "replica" else ""),
+        )
+
+
+class _Builder:
+    """Numbers nodes and gives each its image; what is numbered runs through the whole stack."""
+
+    def __init__(self, library: Library, available: Availability) -> None:
+        self.library, self.available = library, available
+        self.counts: Counter[str] = Counter()
+        self.server_ids = 0
+        self.auxiliary: list[Node] = []
+
+    def group(self, index: int, draft: _Draft, request: PlanRequest) -> Group:
+        """A group with its nodes; its settings checked and applied."""
+        spec, name = draft.component.spec, draft.component.name
+        external = request.external if spec.kind == "external" else None
+        if spec.kind == "external" and not external:
+            raise SandboxError(
+                "the term 'external' needs an address",
+                "EXTERNAL=mysql://user@host:3306/db",
+                "try: make up PROFILE=external EXTERNAL=mysql://user@host:3306/db",
+            )
+        count = draft.term.count or spec.count
+        databases = [] if external else self._nodes(draft.term, draft.component, count, index, draft.term.version)
+        group = Group(
+            index,
+            name,
+            spec.topology or "external",
+            spec.family or "mysql",
+            tuple(databases),
+            (),
+            (),
+            tuple(draft.settings),
+            external,
+        )
+        for term, component in draft.members:
+            nodes = tuple(self._attached(term, component, group))
+            group = _with_attached(group, component, nodes)
+        group = apply.settings(group, self.library)
+        for _, component in draft.members:
+            self.auxiliary += self._auxiliary(component, index, len(_of(group, component)), group.servers)
+        return group
+
+    def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
+        """Nodes of a term that watches the whole stack, with its auxiliary ones."""
+        component = self.library.components.get(term.name)
+        nodes = self._nodes(term, component, 1, None, term.version)
+        return nodes + self._auxiliary(component, None, 1, servers)
+
+    def _attached(self, term: Term, component: Component, group: Group) -> list[Node]:
+        version = term.version or self._followed_version(component, group)
+        return self._nodes(term, component, term.count or component.spec.count, group.index, version)
+
+    def _followed_version(self, component: Component, group: Group) -> str | None:
+        """The group's version, where the component follows it and the catalog has it."""
+        if not group.databases or not component.spec.image:
+            return None
+        first = group.databases[0].choice
+        follows = component.spec.version_from == "group" or component.spec.kind == "replica"
+        image = self.library.catalog.images[component.spec.image]
+        if not follows or first.series not in image.series:
+            return None
+        return first.version if component.spec.image == first.key else first.series
+
+    def _nodes(
+        self, term: Term, component: Component, count: int, group: int | None, version: str | None
+    ) -> list[Node]:
+        choice = choose_image(self.library.catalog, component.spec.image or term.name, version, self.available)
+        _check_version(term, component, choice)
+        return [self._node(term, component, group, choice) for _ in range(count)]
+
+    def _node(self, term: Term, component: Component, group: int | None, choice: ImageChoice) -> Node:
+        spec = component.spec
+        index = self._number(component.name)
+        if server := spec.kind in ("database", "replica"):
+            self.server_ids += 1
+        return Node(
+            name=f"{component.name}{index}", index=index, service=component.name, component=component, term=term.text,
+            kind=spec.kind, group_index=group, choice=choice,
+            server_id=self.server_ids if server else None, server_component=_server_component(component),
+            ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user, ready=spec.ready, role=spec.role,
+            base_options=spec.options,
+        )  # fmt: skip
+
+    def _number(self, name: str) -> int:
+        self.counts[name] += 1
+        return self.counts[name]
+
+    def _auxiliary(self, component: Component, group: int | None, count: int, servers: Iterable[Node]) -> list[Node]:
+        nodes = []
+        for service, spec in component.spec.auxiliary.items():
+            owners = _owners(spec, count, servers)
+            choice = choose_image(self.library.catalog, spec.image, None, self.available)
+            nodes += [self._helper(service, spec, component, group, choice, owner) for owner in owners]
+        return nodes
+
+    def _helper(
+        self,
+        service: str,
+        spec: Auxiliary,
+        component: Component,
+        group: int | None,
+        choice: ImageChoice,
+        watches: str | None,
+    ) -> Node:
+        index = self._number(service)
+        return Node(
+            name=f"{service}{index}", index=index, service=service, component=component, term=component.name,
+            kind=spec.kind, group_index=group, choice=choice,
+            watches=watches, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user, ready=spec.ready,
+            base_options={**component.spec.options, **spec.options},
+        )  # fmt: skip
+
+
+def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
+    since = component.spec.since
+    if since and not at_least(choice.version, since):
+        raise SandboxError(
+            f"'{term.text}' cannot work: {component.name} needs {since} or newer",
+            f"the version asked for is {choice.version}",
+            f"try: make plan PROFILE={component.name}@{since}",
+        )
+
+
+def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:
+    if component.spec.kind == "replica":
+        return replace(group, replicas=(*group.replicas, *nodes))
+    return replace(group, proxies=(*group.proxies, *nodes))
+
+
+def _owners(spec: Auxiliary, count: int, servers: Iterable[Node]) -> list[str | None]:
+    """One entry per auxiliary node: the database it stands beside, or None."""
+    if spec.per == "database":
+        return [node.name for node in servers]
+    return [None] * (count if spec.per == "node" else 1)
+
+
+def _server_component(component: Component) -> str:
+    """The component whose server it runs: a replica's is the one it is based on."""
+    base = component.spec.based_on
+    return base if component.spec.kind == "replica" and isinstance(base, str) else component.name
+
+
+def _of(group: Group, component: Component) -> list[Node]:
+    return [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]

@@ -1,0 +1,117 @@
+"""What a running stack carries of its plan: a probe script in its containers, and a description in a label."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.plan.component import Probe
+from sandbox.plan.model import Node, Plan
+from sandbox.plan.templates import render_text
+
+ROOT_CNF = "/sandbox/client.cnf"
+APP_CNF = "/sandbox/app.cnf"
+
+
+PROBE = "/sandbox/probe"
+
+
+def probe_script(questions: Mapping[str, str]) -> str:
+    """The `sh` script of a node's questions: `sh /sandbox/probe QUESTION`. ``questions``: name → shell commands."""
+    # Not indented: a command may quote text of several lines, Python for one, whose indentation means something.
+    cases = "".join(f"{name})\n{commands};;\n" for name, commands in questions.items())
+    unknown = f"*) echo 'no such question; here: {' '.join(questions)}' >&2; exit 2 ;;\n"
+    return f'#!/bin/sh\n# usage: sh {PROBE} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
+
+
+def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands that print a probe's answer, whatever it is."""
+    return f"exec {_command(probe, node, plan, context)}\n"
+
+
+def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands: exit 0 and the answer when it is the expected one, else 1 and the last answer."""
+    expected = shlex.quote(expected_answer(probe, node, context))
+    return (
+        f"answer=$({_command(probe, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
+        f'if [ "$answered" = yes ] && [ "$answer" = {expected} ]; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
+        "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
+        "exit 1\n"
+    )
+
+
+def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str:
+    """The one answer that means yes."""
+    return render_text(str(probe.expect), context, f"a probe of {node.name}")
+
+
+def _command(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    where = f"a probe of {node.name}"
+    if probe.query is not None:
+        query = " ".join(render_text(probe.query, context, where).split())
+        return shlex.join([*_sql_client(probe, node, plan), "-e", query])
+    return shlex.join(render_text(part, context, where) for part in probe.command or ["true"])
+
+
+def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
+    if probe.via == "self":
+        return [node.component.spec.sql_client, f"--defaults-file={ROOT_CNF}", "-N", "-B"]
+    client = plan.client.component.spec.sql_client
+    port = next(iter(node.ports.values()))
+    return [client, f"--defaults-file={APP_CNF}", "-h", node.name, "-P", str(port), "-N", "-B"]
+
+
+def node_questions(node: Node, plan: Plan, context: Mapping[str, Any]) -> dict[str, str]:
+    """What a node can be asked: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
+    questions = {}
+    if node.ready is not None and node.ready.via == "self":
+        questions["ready"] = ready_commands(node.ready, node, plan, context)
+    if node.role is not None and node.is_server:
+        questions["role"] = ask_commands(Probe(query=node.role.query), node, plan, context)
+    for name, variant in node.applied:
+        if variant.proof.via == "self":
+            questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
+    return questions
+
+
+def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What is asked from the client about other nodes: ``ready-<node>``, ``proof-<setting>-<node>``."""
+    questions = {}
+    for node in plan.nodes:
+        context = contexts[node.name]
+        if node.ready is not None and node.ready.via == "client":
+            questions[f"ready-{node.name}"] = ready_commands(node.ready, node, plan, context)
+        for name, variant in node.applied:
+            if variant.proof.via == "client":
+                questions[f"proof-{name}-{node.name}"] = ask_commands(variant.proof, node, plan, context)
+    return questions
+
+
+def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
+    """What later commands must know of a node, kept in the label ``sandbox.about``: no plan has to be made again."""
+    group = plan.group_of(node)
+    return {
+        "term": node.term,
+        "component": node.component.name,
+        "service": node.service,
+        "group": node.group_index,
+        "family": group.family if group and node.is_server else None,
+        "topology": group.topology if group and node.kind == "database" else "single" if node.is_server else None,
+        "origin": node.choice.origin,
+        "key": node.choice.key,
+        "version": node.version,
+        "ports": dict(node.ports),
+        "multiplexes": bool(node.options.get("multiplexes", False)),
+        "sql_client": node.component.spec.sql_client,
+        "timeout_s": node.component.spec.timeout_s,
+        "grace_s": node.component.spec.grace_s,
+        "ready": node.ready.via if node.ready else None,
+        "expected": expected_answer(node.ready, node, context) if node.ready else None,
+        "external": group.external if group else None,
+        "externals": {
+            str(each.index): each.external for each in plan.groups if each.external and node.kind == "client"
+        },
+        "proofs": {
+            name: {"via": variant.proof.via, "expect": expected_answer(variant.proof, node, context)}
+            for name, variant in node.applied
+        },
+    }

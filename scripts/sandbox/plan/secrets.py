@@ -1,0 +1,31 @@
+"""The passwords and certificates of a stack, as the templates see them."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secrets:
+    """Letters and digits only, so that no configuration language needs quoting; certificates are PEM."""
+
+    root: str
+    replication: str
+    monitor: str
+    app: str
+    admin: str
+    cluster: str
+    uuid: str
+    ca_certificate: str
+    server_certificate: str
+    server_key: str
+
+    def passwords(self) -> list[str]:
+        """What must never be seen in a record or log."""
+        return [getattr(self, name) for name in PASSWORD_NAMES]
+
+
+PASSWORD_NAMES = ("root", "replication", "monitor", "app", "admin", "cluster")
+
+PLACEHOLDER = Secrets(
+    **{item.name: f"placeholder-{item.name.replace('_', '-')}" for item in fields(Secrets) if item.name != "uuid"},
+    uuid="00000000-0000-4000-8000-000000000000",
+)

@@ -1,0 +1,48 @@
+"""Rendering the templates of a fragment: strings, lists and mappings, with nothing undefined let through."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import jinja2
+
+from sandbox.errors import ExitCode, SandboxError
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  (configuration files, not HTML)
+    )
+
+
+@cache
+def _compiled(text: str) -> jinja2.Template:
+    return _environment().from_string(text)
+
+
+def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
+    """One template rendered. Raises SandboxError (exit 5) naming the fragment, since the repository is at fault."""
+    if "{" not in text:
+        return text
+    try:
+        return _compiled(text).render(context)
+    except jinja2.TemplateError as problem:
+        raise SandboxError(
+            f"the template of {where} does not render", str(problem), "mend it; then: make test-unit", ExitCode.INTERNAL
+        ) from problem
+
+
+def render(value: Any, context: Mapping[str, Any], where: str) -> Any:
+    """Every string inside a value rendered; what is no string stays as it is."""
+    if isinstance(value, str):
+        return render_text(value, context, where)
+    if isinstance(value, Mapping):
+        return {render_text(str(key), context, where): render(item, context, where) for key, item in value.items()}
+    if isinstance(value, list):
+        return [render(item, context, where) for item in value]
+    return value

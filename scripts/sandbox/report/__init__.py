@@ -1,0 +1,1 @@
+"""PURE: records and plans become text, tables and files."""

@@ -1,0 +1,72 @@
+"""PURE: what a report says of a single bench: one run, so figures and no verdict."""
+
+import shlex
+from collections.abc import Sequence
+
+from sandbox.report.bench_table import ONE_RUN, bench_rows, bench_title
+from sandbox.report.figure import Figure
+from sandbox.report.lines import thinned
+from sandbox.report.run_data import RunData
+from sandbox.report.server_figures import bench_server_figure
+from sandbox.report.svg import Line, Panel
+from sandbox.results.record import Record
+
+_SECONDS = {
+    "tps": ("transactions", "1/s"),
+    "qps": ("statements", "1/s"),
+    "p95_ms": ("latency p95", "ms"),
+    "conflicts_per_s": ("conflicts", "1/s"),
+}
+
+
+def bench_answer(record: Record) -> str:
+    """``1,234.5 transactions a second by 8 threads; 95 % of them within 10.27 ms.``"""
+    metrics = record.metrics
+    if record.status != "ok" or metrics.tps is None:
+        return f"{record.status}: {record.reason or 'no reason is known'}."
+    within = f"; 95 % of them within {metrics.latency_p95_ms:,} ms" if metrics.latency_p95_ms is not None else ""
+    return f"{metrics.tps:,} transactions a second by {record.workload.threads} threads{within}."
+
+
+def bench_question(record: Record) -> str:
+    """What a bench asks."""
+    return f"How much does {record.profile} do under {record.workload.name}?"
+
+
+def bench_figures(run: RunData) -> list[Figure]:
+    """The run second by second: what the load saw, then what the servers did."""
+    panels = []
+    for column, (title, unit) in _SECONDS.items():
+        line = run.seconds.get(column, ())
+        if len(line) > 1 and any(line):
+            panels.append(Panel(title, [Line(thinned(line), 1)], "second of the run", unit, span=(1, len(line))))
+    load = Figure("seconds", "second by second", "What the load saw in the measured window.", panels)
+    return [figure for figure in (load, bench_server_figure(run)) if figure.panels]
+
+
+def bench_again(record: Record, command: Sequence[str]) -> list[str]:
+    """The stack, and the bench as it was typed, with the seed that was drawn."""
+    inputs = record.environment.inputs
+    up = ["sandbox", "up", "--name", record.stack, "--profile", record.profile]
+    for assignment in inputs.assignments:
+        up += ["--set", shlex.quote(assignment)]
+    limits = {"--cpus": inputs.cpus, "--memory": inputs.memory, "--cnf": inputs.cnf_name, "--init": inputs.init_name}
+    up += [word for option, value in limits.items() if value for word in (option, value)]
+    words = ["sandbox", *command[1:]]
+    seeded = any(word.split("=")[0] == "--seed" for word in words)
+    return [shlex.join(up), shlex.join([*words, *([] if seeded else ["--seed", str(record.seed)])])]
+
+
+def bench_markdown(record: Record, command: Sequence[str]) -> str:
+    """``summary.md`` of a bench."""
+    rows = [f"| {name} | {value.replace('|', chr(92) + '|')} |" for name, value in bench_rows(record)]
+    blocks = [
+        f"# {bench_title(record)}",
+        f"**{bench_question(record)}**",
+        bench_answer(record),
+        "\n".join(["| figure | |", "| --- | --- |", *rows]),
+        ONE_RUN,
+        "### How to do it again",
+        "\n".join(["```sh", *bench_again(record, command), "```"]),
+    ]
+    return "\n\n".join(blocks) + "\n"

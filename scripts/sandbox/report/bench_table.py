@@ -1,0 +1,174 @@
+"""PURE: a bench's record as a table for people: each figure with what is known of its spread."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sandbox.results.record import Metrics, Record
+
+WIDTH = 100
+UNKNOWN = "unknown"
+
+_STYLES = {"ok": "green", "failed": "red", "infra_error": "red", "interrupted": "yellow", "skipped": "yellow"}
+
+ONE_RUN = "One run has no interval: its seconds are no replicates, and a comparison takes blocks of runs."
+
+
+def bench_table(record: Record, folder: str) -> RenderableType:
+    """What `make bench` prints at the end; ``folder`` is where the record lies, as the user would type it."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in bench_rows(record):
+        table.add_row(name, Text(value))
+    head = Text.assemble(bench_title(record), "  ", (record.status, _STYLES[record.status]))
+    reason = [Text(record.reason, style=_STYLES[record.status])] if record.reason else []
+    note = [Text(ONE_RUN, style="dim")] if record.metrics.tps is not None else []
+    return Group(head, *reason, table, *note, Text(folder, overflow="fold"))
+
+
+def bench_text(record: Record, folder: str) -> str:
+    """The same without colour, at most 100 columns wide."""
+    console = Console(width=WIDTH, color_system=None, force_terminal=False)
+    with console.capture() as capture:
+        console.print(bench_table(record, folder))
+    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+
+
+def bench_title(record: Record) -> str:
+    """Workload, profile and entry point."""
+    entry = record.workload.entry
+    return f"{record.workload.name} on {record.profile} through {entry.via if entry else UNKNOWN}"
+
+
+def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
+    """Every figure, with what is known of its spread; then what the checks said."""
+    metrics = record.metrics
+    yield "load", _load(record)
+    yield "data", _data(record)
+    yield "tps", _with_spread(metrics)
+    reads, writes = _figure(metrics.reads_per_s), _figure(metrics.writes_per_s)
+    yield "qps", f"{_figure(metrics.qps)}  (reads {reads}, writes {writes})"
+    yield "latency ms", _latency(metrics)
+    yield from _kinds(metrics)
+    yield "conflicts", _conflicts(metrics)
+    yield "errors", _counts(metrics.errors, metrics.errors_by_code)
+    yield "reconnects", _figure(metrics.reconnects)
+    yield "answered by", _answered(record)
+    yield "machine", _machine(record)
+    for check in record.checks:
+        if check.verdict != "pass":
+            yield f"{check.verdict}", f"{check.name}: {check.detail}"
+    passed = [check.name for check in record.checks if check.verdict == "pass"]
+    yield "passed", ", ".join(passed) or "no check"
+
+
+def _load(record: Record) -> str:
+    load = record.workload
+    keys = f", {load.distribution}" if load.distribution else ""
+    rate = f", {load.rate_per_s} transactions/s asked for" if load.rate_per_s else ""
+    return (
+        f"{load.threads} threads, {load.seconds} s after {load.warmup_s} s of warm-up{keys}{rate}, seed {record.seed}"
+    )
+
+
+def _data(record: Record) -> str:
+    data = record.workload.preparation
+    if data is None:
+        return "none" if record.status == "ok" else UNKNOWN
+    origin = "prepared by an earlier run" if data.reused else f"prepared in {data.seconds} s"
+    rows = f" of {data.rows_per_table:,} rows" if data.rows_per_table is not None else ""
+    details = f", {data.details}" if data.details else ""
+    tables = "table" if data.tables == 1 else "tables"
+    return f"{data.tables} {tables}{rows}{details}, {origin}"
+
+
+def _with_spread(metrics: Metrics) -> str:
+    if metrics.tps is None:
+        return UNKNOWN
+    if metrics.tps_sd_1s is None:
+        return f"{_figure(metrics.tps)}  (spread unknown: {metrics.points_1s or 0} one-second points)"
+    return f"{_figure(metrics.tps)}  (standard deviation {_figure(metrics.tps_sd_1s)} over {metrics.points_1s} seconds)"
+
+
+def _latency(metrics: Metrics) -> str:
+    if metrics.latency_avg_ms is None:
+        return UNKNOWN
+    named = {
+        "avg": metrics.latency_avg_ms,
+        "p50": metrics.latency_p50_ms,
+        "p95": metrics.latency_p95_ms,
+        "p99": metrics.latency_p99_ms,
+        "max": metrics.latency_max_ms,
+    }
+    return ", ".join(f"{name} {_figure(value)}" for name, value in named.items()) + _known_to(metrics)
+
+
+def _kinds(metrics: Metrics) -> Iterator[tuple[str, str]]:
+    """A row for each kind of transaction, where there are several."""
+    kinds = metrics.by_kind or {}
+    for name, kind in kinds.items() if len(kinds) > 1 else ():
+        beside = "  (beside the load)" if kind.background else ""
+        yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
+
+
+def _known_to(metrics: Metrics) -> str:
+    """How far the percentiles are known: the width of a bucket, or more where the resolution is coarser than that."""
+    precision, resolution, median = (
+        metrics.latency_precision_percent,
+        metrics.latency_resolution_ms,
+        metrics.latency_p50_ms,
+    )
+    if precision is None or not resolution or not median:
+        return ""
+    return f"  (known to {max(precision, 100 * resolution / median):.3g} %)"
+
+
+def _conflicts(metrics: Metrics) -> str:
+    counts = _counts(metrics.conflicts, metrics.conflicts_by_code)
+    if not metrics.conflicts:
+        return counts
+    share = 100 * metrics.conflicts / (metrics.conflicts + (metrics.transactions or 0))
+    if "expected" in (metrics.conflicts_by_code or {}):
+        return f"{counts}; {share:.1f} % of attempts, rolled back as expected"
+    return f"{counts}; {share:.1f} % of attempts, rolled back and tried again as expected"
+
+
+def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
+    if total is None:
+        return UNKNOWN
+    if not total:
+        return "0"
+    if by_code is None:
+        return f"{total:,} (codes unknown)"
+    return f"{total:,} ({', '.join(f'{code}: {count:,}' for code, count in by_code.items())})"
+
+
+def _answered(record: Record) -> str:
+    entry = record.workload.entry
+    answered = entry.answered if entry else None
+    if not answered:
+        return UNKNOWN
+    versions = {node.name: node.server_version for node in record.nodes}
+    return ", ".join(f"{name} ({count:,} statements, {versions[name]})" for name, count in answered.items())
+
+
+def _machine(record: Record) -> str:
+    machine, during = record.environment, record.environment.during
+    if machine.cpu_model is None:
+        return UNKNOWN
+    parts = [f"{machine.cpus or UNKNOWN} x {machine.cpu_model}"]
+    for name, value in (
+        ("busy", during.cpu_busy_percent),
+        ("steal", during.steal_percent),
+        ("stalled for CPU", during.pressure_cpu_some_percent),
+        ("for IO", during.pressure_io_some_percent),
+    ):
+        parts.append(f"{name} {UNKNOWN if value is None else f'{value} %'}")
+    return ", ".join(parts)
+
+
+def _figure(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,}"

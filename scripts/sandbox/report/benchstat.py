@@ -1,0 +1,93 @@
+"""PURE: results in Go's benchmark format, for benchstat and whatever else reads that."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from sandbox.results.record import Record
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.unpaired import Side
+
+_UNITS = {
+    "tps": ("transaction/s", 1.0), "qps": ("query/s", 1.0), "reads_per_s": ("read/s", 1.0),
+    "writes_per_s": ("write/s", 1.0), "latency_avg_ms": ("avg-sec", 1e-3), "latency_p50_ms": ("p50-sec", 1e-3),
+    "latency_p95_ms": ("p95-sec", 1e-3), "latency_p99_ms": ("p99-sec", 1e-3), "latency_max_ms": ("max-sec", 1e-3),
+    "tps_sd_1s": ("sd-transaction/s", 1.0), "errors": ("error/run", 1.0), "conflicts": ("conflict/run", 1.0),
+    "reconnects": ("reconnect/run", 1.0),
+}  # fmt: skip
+"""Metric → its unit there, and what a value is multiplied with: benchstat scales seconds by itself."""
+
+
+def benchstat_lines(sides: Sequence[Side]) -> Iterator[str]:
+    """One line a run that was ok, after what it must have in common with others to be compared with them.
+
+    https://go.dev/design/14313-benchmark-format: ``key: value`` lines hold for all lines below. benchstat compares only
+    lines that agree in them, so what two results are compared for (versions, commits) stands behind a ``#``.
+    """
+    for name, (unit, _) in _UNITS.items():
+        yield f"Unit {unit} better={'higher' if METRICS[name].higher_is_better else 'lower'}"
+    told: dict[str, str] = {}
+    for side in sides:
+        yield ""
+        yield from (f"# {key}: {value}" for key, value in _about(side).items())
+        cells = side.cells
+        for record in side.records:
+            if record.status != "ok" or record.cell not in cells or not (values := _values(record)):
+                continue
+            for key, value in _conditions(side, record).items():
+                if told.get(key) != value:
+                    told[key] = value
+                    yield f"{key}: {value}"
+            yield f"{_name(side, record, cells[record.cell])} {record.metrics.transactions or 1} {' '.join(values)}"
+
+
+def _about(side: Side) -> dict[str, str]:
+    versions = dict.fromkeys(
+        node.server_version for record in side.records for node in record.nodes if node.server_version
+    )
+    return {
+        "result": side.name,
+        "profile": side.manifest.profile,
+        "servers": ", ".join(versions) or "unknown",
+        "tool commit": side.manifest.tool_commit or "unknown",
+        "measured": f"{side.manifest.started_utc:%Y-%m-%dT%H:%M:%SZ}",
+    }
+
+
+def _conditions(side: Side, record: Record) -> dict[str, str]:
+    """What makes runs comparable at all."""
+    load = record.workload
+    keys = _one_line(load.distribution or "no one distribution")
+    return {
+        "host": _one_line(side.host_class or "unknown"),
+        "workload": _one_line(load.name),
+        "seconds": str(load.seconds),
+        "warmup-seconds": str(load.warmup_s),
+        "data": f"{load.tables} tables of {load.rows_per_table} rows, {keys}",
+    }
+
+
+def _name(side: Side, record: Record, levels: Mapping[str, str]) -> str:
+    """``BenchmarkQuick/durability=off/threads=16``; no blank, and no ``-16`` at the end, which would be processors."""
+    part = side.manifest.matrix
+    told = levels if part else {"threads": str(record.workload.threads)}
+    words = re.split(r"[^A-Za-z0-9]+", part.name if part else record.workload.name)
+    title = "".join(word[:1].upper() + word[1:] for word in words) or "Run"
+    parts = (f"{_safe(factor)}={_safe(level)}" for factor, level in told.items())
+    return re.sub(r"-(\d+)$", r"_\1", "/".join([f"Benchmark{title}", *parts]))
+
+
+def _safe(text: str) -> str:
+    return re.sub(r"[\s/]+", "_", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _values(record: Record) -> list[str]:
+    found = []
+    for name, (unit, factor) in _UNITS.items():
+        value = getattr(record.metrics, name)
+        if value is not None:
+            found.append(f"{value * factor:.9g} {unit}")
+    return found

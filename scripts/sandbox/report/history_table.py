@@ -1,0 +1,112 @@
+"""PURE: a history as lines of at most 100 columns, and as data."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox.report.text_table import text_table
+from sandbox.report.verdict_table import p_told, shown
+from sandbox.results.history import History, Point, Series
+from sandbox.results.statistics.change_points import FEWEST, ChangePoint
+from sandbox.results.statistics.metrics import Metric
+
+WIDTH = 100
+_HEADER = ("measured (UTC)", "server", "tool", "n", "value", "95 % interval", "")
+_MOST_VERSION = 26
+
+
+def history_lines(history: History) -> list[str]:
+    """What it is of, one table for each metric and cell, what was left out."""
+    lines = [
+        *textwrap.wrap(_subject(history), WIDTH),
+        *textwrap.wrap(f"host: {history.newest.host_class or 'unknown'}", WIDTH),
+        "",
+    ]
+    for series in history.series:
+        lines += [*textwrap.wrap(_name(series), WIDTH), *_table(series), ""]
+    for result, reason in history.left_out.items():
+        lines += textwrap.wrap(f"left out: {result}: {reason}", WIDTH, subsequent_indent="  ")
+    if any(len(series.points) < FEWEST for series in history.series):
+        lines.append(f"changes are looked for from {FEWEST} results on")
+    return lines
+
+
+def history_data(history: History) -> dict[str, Any]:
+    """The same as JSON data; a change's effect as a share for ratios, else in the metric's unit."""
+    return {
+        "subject": _subject(history),
+        "host_class": history.newest.host_class,
+        "series": [
+            {
+                "metric": series.metric.name,
+                "unit": series.metric.unit,
+                "levels": dict(series.levels),
+                "points": [_point(series.metric, each) for each in series.points],
+            }
+            for series in history.series
+        ],
+        "left_out": dict(history.left_out),
+    }
+
+
+def _subject(history: History) -> str:
+    part = history.newest.manifest.matrix
+    if part:
+        return f"matrix {part.name}: {part.question}"
+    load = history.newest.records[0].workload
+    return f"bench of {history.newest.manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
+
+
+def _name(series: Series) -> str:
+    levels = ", ".join(f"{factor} {level}" for factor, level in series.levels.items())
+    better = "more is better" if series.metric.higher_is_better else "less is better"
+    return f"{series.metric.name} ({series.metric.unit}, {better}), {levels}"
+
+
+def _table(series: Series) -> Sequence[str]:
+    """One row a result; before the one with which the history changed, a line that says how."""
+    head, *rows = text_table(_HEADER, [_row(each) for each in series.points])
+    lines = [f"  {head}"]
+    for row, point in zip(rows, series.points, strict=True):
+        if point.change:
+            lines.append(f"  -- {_change(series.metric, point.change)}")
+        lines.append(f"  {row}")
+    return lines
+
+
+def _change(metric: Metric, change: ChangePoint) -> str:
+    word = "better" if metric.improves(change.effect) else "worse"
+    p = p_told(change.p)
+    return f"{word} from here on: {shown(metric, change.effect)} (p {p if p.startswith('<') else f'= {p}'})"
+
+
+def _row(point: Point) -> Sequence[str]:
+    version = point.version or "unknown"
+    if len(version) > _MOST_VERSION:
+        version = f"{version[: _MOST_VERSION - 1]}…"
+    interval = f"{_figure(point.interval[0])} … {_figure(point.interval[1])}" if point.interval else ""
+    commit = point.tool_commit or ""
+    return (
+        f"{point.started_utc:%Y-%m-%d %H:%M}", version, commit[:7] + ("+" if commit.endswith("+") else ""),
+        str(point.runs), _figure(point.value), interval, "unfit" if point.unfit else "",
+    )  # fmt: skip
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def _point(metric: Metric, point: Point) -> Mapping[str, Any]:
+    change = point.change
+    return {
+        "result": point.result,
+        "started_utc": point.started_utc.isoformat().replace("+00:00", "Z"),
+        "server_version": point.version,
+        "tool_commit": point.tool_commit,
+        "runs": point.runs,
+        "value": point.value,
+        "interval_95": list(point.interval) if point.interval else None,
+        "unfit": point.unfit,
+        "change": change
+        and {"effect": metric.shown(change.effect), "p": change.p, "better": metric.improves(change.effect)},
+    }

@@ -1,0 +1,85 @@
+"""PURE: how the cells of a matrix are laid out in pictures: along an axis, by colour, in panels."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sandbox.results.matrix_part import CellPart, MatrixPart
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a cell is drawn: position along the axis, index of its arm, title of its panel."""
+
+    x: int
+    arm: int
+    panel: str
+    where: str
+    """The panel and the level along the axis: everything but the arm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``x``: the factor along the axis; None where none is counted: then the arms stand side by side."""
+
+    x: str | None
+    xs: tuple[str, ...]
+    arms: tuple[str, ...]
+    """Told by their levels, the baseline first: a colour each."""
+    places: Mapping[str, Place]
+    """By cell."""
+
+    @property
+    def panels(self) -> list[str]:
+        """Titles of the panels, in the order of the file; one that is empty where there is only one."""
+        return list(dict.fromkeys(place.panel for place in self.places.values()))
+
+    @property
+    def wheres(self) -> list[str]:
+        """Every combination of levels at which arms are compared, panel by panel and along the axis."""
+        panels = self.panels
+        ordered = sorted(self.places.values(), key=lambda place: (panels.index(place.panel), place.x))
+        return list(dict.fromkeys(place.where for place in ordered))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What stands along the axis."""
+        return self.xs if self.x else self.arms
+
+    def position(self, place: Place) -> float:
+        """Along the axis, the arms of one level side by side."""
+        if self.x is None:
+            return place.arm
+        return place.x + 0.55 * (place.arm - (len(self.arms) - 1) / 2) / len(self.arms)
+
+
+def layout_of(part: MatrixPart) -> Layout:
+    """Threads, rate or whatever is counted along the axis; what the baseline names by colour; all else in panels."""
+    free = [factor for factor in varied(part) if factor not in part.baseline]
+    x = next((factor for factor in free if all(map(_is_number, part.factors[factor]))), None)
+    xs = tuple(part.factors[x]) if x else ()
+    others = [factor for factor in free if factor != x]
+    compared = [factor for factor in varied(part) if factor in part.baseline] or list(part.baseline)
+    first = told(part.baseline, compared)
+    arms = tuple(dict.fromkeys([first, *(told(cell.levels, compared) for cell in part.cells)]))
+    places = {cell.name: _place(cell, x, xs, others, arms.index(told(cell.levels, compared))) for cell in part.cells}
+    return Layout(x, xs, arms, places)
+
+
+def varied(part: MatrixPart) -> list[str]:
+    """The factors that have more than one level."""
+    return [factor for factor, levels in part.factors.items() if len(levels) > 1]
+
+
+def _place(cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[str], arm: int) -> Place:
+    panel = told(cell.levels, others)
+    where = ", ".join(filter(None, (panel, told(cell.levels, [x]) if x else "")))
+    return Place(xs.index(cell.levels[x]) if x else 0, arm, panel, where)
+
+
+def told(levels: Mapping[str, str], factors: Iterable[str]) -> str:
+    """``workload oltp_read_write, threads 4``."""
+    return ", ".join(f"{factor} {levels[factor]}" for factor in factors if factor in levels)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdigit()

@@ -1,0 +1,194 @@
+"""PURE: a plan, and the list of terms, as text lines and as data."""
+
+from typing import Any
+
+from sandbox.plan.compose import node_context, plan_hash
+from sandbox.plan.library import Library
+from sandbox.plan.model import Group, Node, Plan
+from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.variables import effective_variables
+from sandbox.plan.versions import at_least
+from sandbox.report.text_table import text_table
+
+_SOURCES = {
+    "local": "here",
+    "pull": "pulled at the first up",
+    "build": "built here at the first up",
+    "unavailable": "CANNOT BE HAD HERE",
+}
+_WIDTH = 100
+
+
+def role_hint(plan: Plan, node: Node) -> str:
+    """What the node will be; of a group with several possible writers only the server can tell."""
+    group = plan.group_of(node)
+    if node.kind == "replica" and group:
+        return f"reader, replicates from {group.first if group.databases else group.external}"
+    if node.kind == "database" and group:
+        return _database_role(group, node)
+    if node.kind == "proxy" and group and not node.watches and node.service == node.component.name:
+        behind = [server.name for server in group.servers] or [group.external or ""]
+        return f"proxy in front of {_joined(behind)}"
+    return f"{node.kind} of {node.watches}" if node.watches else node.kind
+
+
+def _joined(names: list[str]) -> str:
+    return f"{names[0]}…{names[-1]}" if len(names) > 3 else ", ".join(names)
+
+
+def _database_role(group: Group, node: Node) -> str:
+    if group.topology == "galera":
+        return "writer (every node is)" if len(group.databases) > 1 else "writer"
+    if group.topology == "gr":
+        return (
+            "writer (every node is)" if "multi-primary" in group.settings else "elected: one writer, the others readers"
+        )
+    return (
+        "writer, source of " + _joined(group.replica_names) if group.replicas and node.name == group.first else "writer"
+    )
+
+
+def plan_data(plan: Plan) -> dict[str, Any]:
+    """A plan as JSON data."""
+    return {
+        "profile": plan.profile,
+        "plan_hash": plan_hash(plan),
+        "memory_mb": plan.memory_mb,
+        "nodes": [_node_data(plan, node) for node in plan.nodes],
+        "groups": [
+            {
+                "index": group.index,
+                "component": group.component,
+                "settings": list(group.settings),
+                "databases": group.database_names,
+                "replicas": group.replica_names,
+                "proxies": [node.name for node in group.proxies],
+                "external": group.external,
+            }
+            for group in plan.groups
+        ],
+        "assignments": list(plan.request.assignments),
+        "cnf_sha256": plan.request.cnf.sha256 if plan.request.cnf else None,
+        "init_sha256": plan.request.init.sha256 if plan.request.init else None,
+        "cpus": plan.request.cpus,
+        "memory": plan.request.memory,
+    }
+
+
+def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
+    variables = effective_variables(node, node_context(plan, node, PLACEHOLDER)) if node.is_server else {}
+    return {
+        "name": node.name, "term": node.term, "kind": node.kind, "group": node.group_index, "series": node.series,
+        "version": node.version, "image": node.image, "image_source": node.choice.source, "role": role_hint(plan, node),
+        "ports": dict(node.ports), "settings": [name for name, _ in node.applied], "memory_mb": node.memory_mb,
+        "variables": variables,
+    }  # fmt: skip
+
+
+def plan_lines(plan: Plan) -> list[str]:
+    """A plan for a terminal of 100 columns."""
+    lines = [f"profile  {plan.profile}   (plan {plan_hash(plan)})", ""]
+    lines += text_table(
+        ["node", "version", "image", "where from"],
+        [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes],
+    )
+    lines += [
+        "",
+        *text_table(
+            ["node", "role", "ports"],
+            [
+                [node.name, role_hint(plan, node), " ".join(f"{name}:{port}" for name, port in node.ports.items())]
+                for node in plan.nodes
+            ],
+        ),
+    ]
+    lines += _setting_lines(plan)
+    request = plan.request
+    lines += (
+        [f"CNF      {request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server"]
+        if request.cnf
+        else []
+    )
+    lines += (
+        [f"INIT     {request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer"]
+        if request.init
+        else []
+    )
+    limits = [f"{name} {value}" for name, value in (("CPUS", request.cpus), ("MEMORY", request.memory)) if value]
+    lines += [f"limits   {', '.join(limits)} for each database node"] if limits else []
+    return [*lines, "", f"memory   about {plan.memory_mb} MiB in {len(plan.nodes)} containers"]
+
+
+def _setting_lines(plan: Plan) -> list[str]:
+    """One line per setting, and the server variables that this plan sets, per distinct set of servers."""
+    lines: list[str] = [""]
+    for group in plan.groups:
+        for setting in group.settings:
+            holders = [node.name for node in (*group.servers, *group.proxies) if setting in node.settings]
+            lines.append(f"setting  {setting}: {', '.join(holders)}")
+    seen: dict[tuple[str, ...], list[str]] = {}
+    for node in plan.databases:
+        variables = effective_variables(node, node_context(plan, node, PLACEHOLDER))
+        pairs = tuple(_assignment(name, value, node) for name, value in variables.items() if name != "server_id")
+        seen.setdefault(pairs, []).append(node.name)
+    for pairs, names in seen.items():
+        lines += _wrapped(f"servers  {', '.join(names)}: ", list(pairs))
+    return lines
+
+
+def _assignment(name: str, value: str | None, node: Node) -> str:
+    """One variable; the node's own name as ``<node>``, so that what is the same on all nodes is shown once."""
+    if value is None:
+        return name
+    host, colon, port = value.partition(":")
+    return f"{name}=<node>{colon}{port}" if host == node.name else f"{name}={value}"
+
+
+def _wrapped(head: str, words: list[str]) -> list[str]:
+    lines, current = [], head
+    for word in words:
+        if len(current) + len(word) > _WIDTH and current.strip():
+            lines.append(current.rstrip())
+            current = " " * 9
+        current += word + "  "
+    return [*lines, current.rstrip()]
+
+
+def profile_data(library: Library) -> dict[str, dict[str, str]]:
+    """Every term with its line of help, by kind."""
+    groups: dict[str, dict[str, str]] = {"databases": {}, "attached": {}, "settings": {}, "watching": {}, "named": {}}
+    for name in library.components.names():
+        spec = library.components.get(name).spec
+        if spec.kind != "client":
+            room = {None: "databases", "group": "attached", "stack": "watching"}[spec.attaches]
+            groups[room][name] = spec.help
+    groups["settings"] = {name: setting.help for name, setting in library.settings.items()}
+    groups["named"] = {name: f"{named.help} ({named.profile})" for name, named in library.named.items()}
+    return groups
+
+
+_TITLES = {
+    "databases": "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)",
+    "attached": "Terms that attach to the group before them",
+    "settings": "Settings of the group before them (no count, no version)",
+    "watching": "Terms that watch the whole stack",
+    "named": "Named profiles",
+}
+
+
+def profile_lines(library: Library) -> list[str]:
+    """Every term, one line each, for a terminal."""
+    lines = ["profile = term + term …   term = name[count][@version]   such as pxc3@8.4+proxysql+threadpool", ""]
+    for room, terms in profile_data(library).items():
+        lines += [_TITLES[room], *(f"  {name:<20}{text}{_versions(library, name)}" for name, text in terms.items()), ""]
+    return lines[:-1]
+
+
+def _versions(library: Library, name: str) -> str:
+    image = library.components.get(name).spec.image if name in library.components.names() else None
+    if image is None:
+        return ""
+    since = library.components.get(name).spec.since or "0"
+    series = [each for each in library.catalog.images[image].series if at_least(each, since)]
+    shown = [*series[:3], "…", *series[-3:]] if len(series) > 7 else series
+    return f"   ({' '.join(shown)})" if len(series) > 1 else ""

@@ -1,0 +1,122 @@
+"""PURE: what the servers did meanwhile, from their one-second samples: by level, and second by second."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from sandbox.report.axis import figure
+from sandbox.report.figure import Figure
+from sandbox.report.layout import Layout, Place
+from sandbox.report.lines import median_line
+from sandbox.report.run_data import RunData
+from sandbox.report.svg import Bar, Dot, Level, Line, Mark, Panel
+from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
+
+ByCell = Mapping[str, Sequence[RunData]]
+OfCell = Mapping[str, Sequence[Mapping[str, Points]]]
+"""By cell, for every run the points of each counter."""
+
+AGAINST_THE_LOAD = "Threads_connected"
+"""Drawn with the threads of the load, dashed: what lies between, a proxy shares out or holds ready."""
+
+
+def server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]) -> list[Figure]:
+    """By level for each of the panels, then second by second at each of the combinations of levels.
+
+    All but the first are folded: a reader goes to where a difference was found.
+    """
+    sampled = {cell: [added_up(run.servers) for run in good.get(cell, ()) if run.servers] for cell in layout.places}
+    threads = {cell: runs[0].record.workload.threads for cell, runs in good.items()}
+    by_level = [_by_level(layout, sampled, threads, panel, index) for index, panel in enumerate(panels)]
+    in_time = [_in_time(layout, sampled, threads, where, index) for index, where in enumerate(wheres)]
+    return [*by_level, *in_time]
+
+
+def bench_server_figure(run: RunData) -> Figure:
+    """The servers of one run, a colour each."""
+    shown = moving(run.servers.values())
+    panels = []
+    for counter in shown:
+        lines = {name: series[counter.name] for name, series in run.servers.items() if counter.name in series}
+        marks: list[Mark] = [median_line([line], list(run.servers).index(name)) for name, line in lines.items()]
+        load = [run.record.workload.threads] if counter.name == AGAINST_THE_LOAD else []
+        panels.append(_time_panel(counter, marks, max(map(len, lines.values())), load))
+    return Figure("servers", "inside the servers, second by second", _TOLD_TIME, panels, tuple(run.servers))
+
+
+def moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
+    """The counters that any of the servers moved: a panel of zeros says nothing."""
+    nonzero = {name for series in found for name, points in series.items() if any(points)}
+    return [counter for counter in COUNTERS if counter.name in nonzero]
+
+
+_TOLD_TIME = "Second by second from the one-second samples, which begin just before the load."
+
+
+def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int) -> Figure:
+    there = {cell: place for cell, place in layout.places.items() if place.panel == panel}
+    panels = []
+    for counter in moving(series for cell in there for series in sampled[cell]):
+        marks = list(_level_marks(layout, there, sampled, counter))
+        if counter.name == AGAINST_THE_LOAD:
+            marks += [_load_mark(layout, place, threads[cell]) for cell, place in there.items() if cell in threads]
+        where = (layout.x or "", counter.unit, layout.names)
+        panels.append(Panel(_title(counter), marks, *where, turned=layout.x is None, group=counter.group))
+    caption = (
+        "Means over the measured window of each run, all servers of an arm added up. "
+        "Dot: median over blocks; bar: the smallest and the largest block. Counters that stayed at zero are left out."
+    )
+    title = "inside the servers" + (f", {panel}" if panel else "")
+    return Figure(f"servers-{index + 1}", title, caption, panels, layout.arms, folded=index > 0)
+
+
+def _level_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter) -> Iterable[Mark]:
+    lines: dict[int, list[tuple[float, float]]] = {}
+    for cell, place in there.items():
+        means = [mean for series in sampled[cell] if (mean := _mean(series.get(counter.name, ()))) is not None]
+        if not means:
+            continue
+        x, middle = layout.position(place), statistics.median(means)
+        lines.setdefault(place.arm, []).append((x, middle))
+        told = f"{layout.arms[place.arm]}, {place.where}: {figure(middle)} {counter.unit}, {len(means)} blocks"
+        yield Bar(x, min(means), max(means), place.arm, thick=True)
+        yield Dot(x, middle, place.arm, told)
+    if layout.x:
+        yield from (Line(sorted(points), arm, faint=True) for arm, points in lines.items())
+
+
+def _load_mark(layout: Layout, place: Place, threads: int) -> Mark:
+    x = layout.position(place)
+    return Line([(x - 0.2, threads), (x + 0.2, threads)], None)
+
+
+def _title(counter: Counter) -> str:
+    return f"{counter.name} (dashed: threads of the load)" if counter.name == AGAINST_THE_LOAD else counter.name
+
+
+def _mean(points: Points) -> float | None:
+    known = [value for value in points if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where: str, index: int) -> Figure:
+    there = {cell: place for cell, place in layout.places.items() if place.where == where}
+    panels = []
+    for counter in moving(series for cell in there for series in sampled[cell]):
+        marks: list[Mark] = []
+        longest = 1
+        for cell, place in there.items():
+            lines = [series[counter.name] for series in sampled[cell] if counter.name in series]
+            if lines:
+                marks.append(median_line(lines, place.arm))
+                longest = max(longest, *map(len, lines))
+        if marks:
+            load = {threads[cell] for cell in there if cell in threads and counter.name == AGAINST_THE_LOAD}
+            panels.append(_time_panel(counter, marks, longest, sorted(load)))
+    caption = f"{_TOLD_TIME} Median over blocks; all servers of an arm added up."
+    title = "inside the servers, second by second" + (f", {where}" if where else "")
+    return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.arms, folded=True)
+
+
+def _time_panel(counter: Counter, marks: Sequence[Mark], longest: int, load: Iterable[int]) -> Panel:
+    all_marks = [*(Level(threads) for threads in load), *marks]
+    return Panel(_title(counter), all_marks, "second", counter.unit, span=(1, max(2, longest)), group=counter.group)

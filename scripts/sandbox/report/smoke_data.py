@@ -1,0 +1,42 @@
+"""PURE: a smoke benchmark as JSON data."""
+
+from typing import Any
+
+from sandbox.report.smoke_sentence import sentence
+from sandbox.report.smoke_told import SmokeLook, SmokeTold
+from sandbox.report.verdict_table import verdict_data
+from sandbox.results.gate import EXIT_CODES
+
+_OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
+
+
+def smoke_data(told: SmokeTold) -> dict[str, Any]:
+    """What ``smoke.md`` says; verdicts and effects as those of a matrix."""
+    return {
+        "outcome": told.outcome,
+        "exit_code": int(EXIT_CODES[told.outcome]),
+        "reason": sentence(told),
+        "sides": {side: _side(told, side) for side in told.sides},
+        "looks": [_look(look) for look in told.looks],
+        "log": list(told.log),
+    }
+
+
+def _side(told: SmokeTold, side: str) -> dict[str, Any]:
+    node = told.server_of(side)
+    fields = ("image", "image_id", "image_source", "digest", "package_version", "server_version")
+    return {"asked": told.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
+
+
+def _look(look: SmokeLook) -> dict[str, Any]:
+    judged = look.look.judged
+    data = verdict_data(look.part, judged) if judged else {"verdicts": [], "canary": []}
+    return {
+        "result": look.result,
+        "state": look.look.state,
+        "lost": look.look.lost,
+        "seed": look.part.seed,
+        "blocks": look.part.blocks,
+        "seconds": look.seconds,
+        **{name: value for name, value in data.items() if name not in _OF_A_MATRIX},
+    }

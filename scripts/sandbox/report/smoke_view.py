@@ -1,0 +1,143 @@
+"""PURE: a smoke benchmark as Markdown, for a comment on a pull request."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from sandbox.plan.smoke import BASE, HEAD
+from sandbox.report.matrix_view import duration
+from sandbox.report.smoke_sentence import sentence
+from sandbox.report.smoke_told import SmokeLook, SmokeTold, shown
+from sandbox.report.summary import again
+from sandbox.results.arms import differences
+from sandbox.results.compare import Verdict
+from sandbox.results.gate import Outcome
+from sandbox.results.host_checks import marked_blocks
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.record import Record
+from sandbox.results.statistics.metrics import METRICS
+
+MOST_VARIABLES = 12
+_HEADLINES: dict[Outcome, str] = {
+    "no regression": "no regression",
+    "worse": "worse",
+    "undecided": "nothing can be said",
+    "environment": "the environment failed",
+}
+_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "δ", "would have seen", "n", "adj. p", "verdict")
+
+
+def smoke_markdown(told: SmokeTold) -> str:
+    """``smoke.md``: the word and why, the figures of every look, what was compared, how, and how to do it again."""
+    blocks = [f"## Smoke benchmark: {_HEADLINES[told.outcome]}", sentence(told)]
+    if told.log:
+        blocks.append("```text\n" + "\n".join(told.log) + "\n```")
+    for name, look in zip(("First look", "Repetition: new stacks, new seed"), told.looks, strict=False):
+        blocks += [f"### {name}", _table(look)] if look.look.state != "environment" else []
+    blocks += ["### What was compared", _sides(told), "### How it was measured", _how(told.looks[-1].part)]
+    notes = [note for look in told.looks for note in _notes(look)]
+    blocks.append("\n".join(f"- {note}" for note in [*_load(told), *dict.fromkeys(notes), *_variables(told)]))
+    blocks.append("```sh\n" + again(told.looks[0].part, told.command) + "\n```")
+    blocks.append("Records: " + ", ".join(f"`results/{look.result}`" for look in told.looks))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _table(look: SmokeLook) -> str:
+    judged = look.look.judged
+    every = [(each, each.metric) for each in judged.verdicts] if judged else []
+    every += [(each, f"canary: {each.metric}") for each in judged.canary] if judged else []
+    rows = [_row(look, verdict, name) for verdict, name in every]
+    return _markdown_table(_COLUMNS, rows)
+
+
+def _row(look: SmokeLook, verdict: Verdict, name: str) -> list[str]:
+    metric = METRICS[verdict.metric]
+    values = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
+    medians = ["" if value is None else f"{value:,.4g} {metric.unit}" for value in values]
+    if verdict.judgement is None:
+        return [name, *medians, "", "", "", "", "0", "", verdict.word]
+    effect, p = verdict.judgement.effect, verdict.judgement.adjusted_p
+    interval = effect.interval
+    return [
+        name,
+        *medians,
+        shown(metric, effect.estimate),
+        f"{shown(metric, interval.low)} … {shown(metric, interval.high)}" if interval else "",
+        shown(metric, effect.margin, sign=False),
+        shown(metric, effect.detectable, sign=False) if math.isfinite(effect.detectable) else "",
+        str(effect.blocks),
+        "< 0.001" if p < 0.001 else f"{p:.3f}",
+        verdict.word,
+    ]
+
+
+def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
+    values = [
+        value
+        for record in records
+        if record.cell == cell and record.block and record.status == "ok"
+        for value in [getattr(record.metrics, metric)]
+        if value is not None
+    ]
+    return statistics.median(values) if values else None
+
+
+def _sides(told: SmokeTold) -> str:
+    rows = []
+    for side in (BASE, HEAD):
+        node = told.server_of(side)
+        image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
+        rows.append([side, told.sides[side], image, (node.server_version if node else None) or ""])
+    return _markdown_table(["", "asked for", "image", "server"], rows)
+
+
+def _how(part: MatrixPart) -> str:
+    return (
+        f"{part.blocks} randomized blocks of {part.seconds} s slices after {part.warmup_s} s, after a block that was "
+        f"thrown away; base, head and canary (the base once more) each on a server of its own, all of them up. Paired "
+        f"by block: Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). δ: a smaller difference does "
+        f"not count. Would have seen: the smallest effect that so many blocks show four times in five."
+    )
+
+
+def _load(told: SmokeTold) -> list[str]:
+    record = next((record for look in told.looks for record in look.records), None)
+    if record is None:
+        return []
+    load = record.workload
+    writes = [each.metrics.writes_per_s for look in told.looks for each in look.records if each.status == "ok"]
+    unseen = ["nothing was written: writes, commits and flushes are out of sight"] if set(writes) == {0} else []
+    return [
+        f"load: {load.name}, {load.threads} threads, {load.tables} tables of {load.rows_per_table:,} rows; "
+        f"host: {told.looks[0].part.host_class}",
+        *unseen,
+    ]
+
+
+def _notes(look: SmokeLook) -> list[str]:
+    told = []
+    judged, part = look.look.judged, look.part
+    if judged and any(source == "canary" for source, _ in judged.noise.values()):
+        told.append("not calibrated on this host: the canary's own noise sets δ (`make calibrate`)")
+    for block, off in marked_blocks(part.host_checks).items():
+        told.append(f"block {block}, seed {part.seed}: the machine was not itself ({off})")
+    for record in look.records:
+        if record.status not in ("ok", "infra_error"):
+            told.append(f"{record.cell}, block {record.block}: {record.status}: {record.reason}")
+    if look.seconds is not None:
+        told.append(f"seed {part.seed}: took {duration(look.seconds)}")
+    return told
+
+
+def _variables(told: SmokeTold) -> list[str]:
+    """Server variables that differ between the sides, asked for or not."""
+    found = differences(told.variables_of(BASE), told.variables_of(HEAD))
+    lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.arm}" for each in found[:MOST_VARIABLES]]
+    more = len(found) - len(lines)
+    return [*lines, *([f"{more} more server variables differ: see the records"] if more else [])]
+
+
+def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; a bar in a cell is escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -1,0 +1,59 @@
+"""PURE: a judged matrix as Markdown, for a pull request or a wiki."""
+
+import shlex
+from collections.abc import Sequence
+
+from sandbox.report.answer import answer
+from sandbox.report.lost_runs import lost_runs
+from sandbox.report.unset_told import unset_told
+from sandbox.report.verdict_table import MDE_TOLD, WIDE_FIGURES, notes, wide_figures
+from sandbox.results.compare import Judged, Verdict
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.record import Record
+
+
+def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
+    """``summary.md``: question, answer, verdicts, what was left out, the machine, how to do it again."""
+    blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
+    for metric in part.metrics:
+        rows = [_row(part, each) for each in judged.verdicts if each.metric == metric]
+        rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
+        blocks += [f"### {metric}", _table(["cell", *WIDE_FIGURES], rows)]
+    told = [MDE_TOLD, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
+    blocks += ["\n".join(f"- {line}" for line in told)] if told else []
+    blocks += unset_told(part, records)
+    blocks += ["### How this was measured", how(part, records), "```sh\n" + again(part, command) + "\n```"]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _row(part: MatrixPart, verdict: Verdict) -> list[str]:
+    return [levels_told(part, verdict.cell), *wide_figures(verdict)]
+
+
+def levels_told(part: MatrixPart, name: str) -> str:
+    """A cell by its levels: ``commits durable, threads 4``."""
+    levels = next(cell.levels for cell in part.cells if cell.name == name)
+    return ", ".join(f"{factor} {level}" for factor, level in levels.items())
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+def how(part: MatrixPart, records: Sequence[Record]) -> str:
+    """Order, estimator, servers and host, in a few sentences."""
+    versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
+    baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
+    return (
+        f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, runs of {part.seconds} s after "
+        f"{part.warmup_s} s; each cell against {baseline} at the same level of everything else, paired by block: "
+        f"Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
+        f"Servers: {'; '.join(versions) or 'unknown'}. Host: {part.host_class}."
+    )
+
+
+def again(part: MatrixPart, command: Sequence[str]) -> str:
+    """The command as it was typed, with the seed that was drawn."""
+    words = ["sandbox", *command[1:]]
+    return shlex.join([*words, *([] if "--seed" in words else ["--seed", str(part.seed)])])

@@ -1,0 +1,164 @@
+"""PURE: two results compared without pairs, as lines of at most 100 columns and as data."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandbox.report.text_table import text_table
+from sandbox.report.verdict_table import interval_told, p_told, shown, word_told
+from sandbox.results.differences import Difference, Differences, data_of
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.unpaired import Side, Unpaired, UnpairedVerdict
+
+WIDTH = 100
+_MOST_VARIABLES = 10
+_FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
+
+WARNING = (
+    "Unpaired: A and B ran at different times, so whatever else changed between the two sittings counts as a "
+    "difference too, and no interval knows of it. Where it matters, run both as arms of one matrix."
+)
+
+
+def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: Differences) -> list[str]:
+    """Both results, what else differs, one table a metric, notes."""
+    lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
+    for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
+        lines += [f"{metric}   B against A   {_margin(metric, compared)}".rstrip()]
+        verdicts = [each for each in compared.verdicts if each.metric == metric]
+        lines += [f"  {line}" for line in _table(verdicts)]
+        lines.append("")
+    return [*lines, *_notes(compared)]
+
+
+def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Differences) -> dict[str, Any]:
+    """The same as JSON data; effects as shares of A for ratios, else in the metric's unit."""
+    return {
+        "paired": False,
+        "a": _side_data(first),
+        "b": _side_data(second),
+        "differences": data_of(differences),
+        "unfit": list(compared.unfit),
+        "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in compared.noise.items()},
+        "verdicts": [_data(verdict) for verdict in compared.verdicts],
+        "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
+    }
+
+
+def _side(name: str, side: Side) -> str:
+    commit = f", commit {side.manifest.tool_commit}" if side.manifest.tool_commit else ""
+    return f"{name}  {side.name}  {side.manifest.profile}{commit}"
+
+
+def _side_data(side: Side) -> dict[str, Any]:
+    manifest = side.manifest
+    return {
+        "result": side.name,
+        "profile": manifest.profile,
+        "started_utc": manifest.started_utc.isoformat().replace("+00:00", "Z"),
+        "tool_commit": manifest.tool_commit,
+        "host_class": side.host_class,
+    }
+
+
+def _apart(differences: Differences) -> list[str]:
+    """What differs beside what was measured."""
+    if not differences.others and not differences.variables:
+        return ["Nothing else differs that is recorded."]
+    lines = ["What else differs"]
+    lines += [line for each in differences.others for line in _difference(each)]
+    for each in differences.variables[:_MOST_VARIABLES]:
+        lines += _difference(each)
+    more = len(differences.variables) - _MOST_VARIABLES
+    return [*lines, f"  and {more} more variables   (JSON=1 lists all)"] if more > 0 else lines
+
+
+def _difference(each: Difference) -> list[str]:
+    text = f"{each.what}: {_value(each.first)} → {_value(each.second)}"
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _value(value: str | None) -> str:
+    return "unknown or none" if value is None else value
+
+
+def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
+    """Medians of both sides are left out where there is no room for them."""
+    factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
+    told = [[verdict.levels.get(factor, "") for factor in factors] for verdict in verdicts]
+    full = text_table(
+        [*factors, "A", "B", *_FIGURES],
+        [[*levels, *map(_median, each.typical), *_figures(each)] for levels, each in zip(told, verdicts, strict=True)],
+    )
+    if max(map(len, full)) + 2 <= WIDTH:
+        return full
+    return text_table(
+        [*factors, *_FIGURES], [[*levels, *_figures(each)] for levels, each in zip(told, verdicts, strict=True)]
+    )
+
+
+def _median(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
+    counts = f"{verdict.runs[0]}+{verdict.runs[1]}"
+    if verdict.judgement is None:
+        return ("", "", counts, "", f"{verdict.word} ({verdict.lost} runs lost)")
+    effect = verdict.judgement.effect
+    return (
+        shown(effect.metric, effect.estimate),
+        interval_told(effect, "too few runs"),
+        counts,
+        p_told(verdict.judgement.adjusted_p),
+        word_told(verdict.word, verdict.judgement, "a side"),
+    )
+
+
+def _margin(name: str, compared: Unpaired) -> str:
+    source, sd = compared.noise[name]
+    margins = [each.judgement.effect.margin for each in compared.verdicts if each.metric == name and each.judgement]
+    if not margins:
+        return ""
+    told = {"unknown": "noise unknown"}.get(source, f"{source}, sd {sd:.3g}")
+    return f"a difference counts from {shown(METRICS[name], max(margins)).lstrip('+')} on ({told})"
+
+
+def _notes(compared: Unpaired) -> list[str]:
+    told = []
+    if compared.unfit:
+        told.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs or is too noisy; nothing is said")
+    if any(verdict.word == "no difference" for verdict in compared.verdicts):
+        told.append("sees: the smallest difference that so many runs would have shown, four times in five")
+    sources = {source for source, _ in compared.noise.values()}
+    if "canary" in sources:
+        told.append("not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)")
+    if "unknown" in sources:
+        told.append("no canary and no calibration: nothing is known of this noise; a matrix has its own canary")
+    for side, cells in compared.only.items():
+        if cells:
+            names = "; ".join(", ".join(f"{factor} {level}" for factor, level in cell.items()) for cell in cells)
+            told += textwrap.wrap(f"only in {side}: {names}", WIDTH, subsequent_indent="  ")
+    return told
+
+
+def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
+    told: dict[str, Any] = {
+        "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
+        "runs_b": verdict.runs[1], "median_a": verdict.typical[0], "median_b": verdict.typical[1],
+        "lost_runs": verdict.lost,
+    }  # fmt: skip
+    if verdict.judgement is None:
+        return told
+    effect, metric = verdict.judgement.effect, METRICS[verdict.metric]
+    interval = effect.interval
+    return told | {
+        "effect": metric.shown(effect.estimate),
+        "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
+        "p": effect.p,
+        "adjusted_p": verdict.judgement.adjusted_p,
+        "margin": metric.shown(effect.margin),
+        "detectable": metric.shown(effect.detectable) if math.isfinite(effect.detectable) else None,
+        "runs_needed": verdict.judgement.blocks_needed,
+    }

@@ -1,0 +1,167 @@
+"""PURE: the verdicts on a matrix as a table for a terminal of 100 columns, and as data."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from sandbox.report.answer import answer
+from sandbox.report.text_table import text_table
+from sandbox.results.compare import Judged, Verdict
+from sandbox.results.host_checks import marked_blocks
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.statistics.verdict import Effect, Judgement
+
+WIDTH = 100
+FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
+WIDE_FIGURES = ("effect", "95 % interval", "n", "adj. p", "MDE", "verdict")
+MDE_TOLD = "MDE: the smallest difference that so many blocks would have shown, four times in five (80 % power)"
+
+
+def verdict_lines(part: MatrixPart, judged: Judged) -> list[str]:
+    """Question, one table a metric, the canary, and what was left out or could not run."""
+    baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
+    factors = [factor for factor, levels in part.factors.items() if len(levels) > 1]
+    levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
+    lines = [part.question, *textwrap.wrap(answer(part, judged), WIDTH), ""]
+    lines += [f"Each against {baseline} at the same level of everything else.", ""]
+    for name in part.metrics:
+        verdicts = [verdict for verdict in judged.verdicts if verdict.metric == name]
+        rows = [[*levels[verdict.cell], *figures(verdict)] for verdict in verdicts]
+        rows += [
+            [*canary_levels(part, factors, levels[verdict.baseline]), *figures(verdict)]
+            for verdict in judged.canary
+            if verdict.metric == name
+        ]
+        lines += [f"{name}   {margin_told(name, judged)}"]
+        lines += [f"  {line}" for line in text_table([*factors, *FIGURES], rows)]
+        lines.append("")
+    seen = any("no difference" in verdict.word for verdict in judged.verdicts)
+    sees = ["sees: the smallest difference that so many blocks would have shown, four times in five"] if seen else []
+    return [*lines, *sees, *notes(part, judged)]
+
+
+def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
+    """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's unit."""
+    return {
+        "matrix": part.name,
+        "question": part.question,
+        "unfit": judged.unfit,
+        "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in judged.noise.items()},
+        "verdicts": [_data(verdict) for verdict in judged.verdicts],
+        "canary": [_data(verdict) for verdict in judged.canary],
+        "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
+        "left_out": part.left_out,
+        "marked_blocks": marked_blocks(part.host_checks),
+    }
+
+
+def canary_levels(part: MatrixPart, factors: Sequence[str], levels: Sequence[str]) -> list[str]:
+    """The levels of the canary: it is the baseline, so what the baseline names is told as ``canary``."""
+    return ["canary" if factor in part.baseline else level for factor, level in zip(factors, levels, strict=True)]
+
+
+def figures(verdict: Verdict) -> Sequence[str]:
+    """A verdict's figures as text, under the headings of FIGURES."""
+    metric = METRICS[verdict.metric]
+    if verdict.judgement is None:
+        return ("", "", "0", "", f"{verdict.word} ({verdict.missing} blocks lost)")
+    effect = verdict.judgement.effect
+    return (
+        shown(metric, effect.estimate),
+        interval_told(effect, "fewer than 6 blocks"),
+        str(effect.blocks),
+        p_told(verdict.judgement.adjusted_p),
+        word_told(verdict.word, verdict.judgement, ""),
+    )
+
+
+def interval_told(effect: Effect, otherwise: str) -> str:
+    """``-30.1% … -28.0%``; where there is none, why."""
+    low_high = effect.interval and (effect.interval.low, effect.interval.high)
+    return " … ".join(shown(effect.metric, end) for end in low_high) if low_high else otherwise
+
+
+def wide_figures(verdict: Verdict) -> Sequence[str]:
+    """The same for where there is room: the smallest effect that could have been seen stands beside every verdict."""
+    *told, word = figures(verdict)
+    if verdict.judgement is None:
+        return (*told, "", word)
+    effect = verdict.judgement.effect
+    seen = shown(effect.metric, effect.detectable).lstrip("+") if math.isfinite(effect.detectable) else ""
+    return (*told, seen, verdict.word if verdict.word == "no difference" else word)
+
+
+def p_told(p: float) -> str:
+    """A probability with three digits."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def word_told(word: str, judgement: Judgement, of_what: str) -> str:
+    """The verdict; beside "no difference" what could have been seen, beside "too noisy" the blocks it would take.
+
+    ``of_what``: instead of blocks, "a side" where runs have no pairs.
+    """
+    effect = judgement.effect
+    if word == "no difference" and math.isfinite(effect.detectable):
+        return f"no difference (sees {shown(effect.metric, effect.detectable).lstrip('+')})"
+    if word == "too noisy" and judgement.blocks_needed:
+        return f"too noisy (takes {judgement.blocks_needed} {of_what or 'blocks'})"
+    return word
+
+
+def shown(metric: Metric, effect: float) -> str:
+    """An effect as text: a share for a ratio, else a figure with its unit."""
+    value = metric.shown(effect)
+    return f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
+
+
+def margin_told(name: str, judged: Judged) -> str:
+    """From which size on a difference counts, and how that is known."""
+    source, sd = judged.noise[name]
+    margins = {
+        verdict.judgement.effect.margin for verdict in judged.verdicts if verdict.metric == name and verdict.judgement
+    }
+    if not margins:
+        return ""
+    metric = METRICS[name]
+    return f"a difference counts from {shown(metric, max(margins)).lstrip('+')} on ({source}, sd {sd:.3g})"
+
+
+def notes(part: MatrixPart, judged: Judged) -> list[str]:
+    """What must be known beside the figures: noise, marked blocks, what was left out or could not run."""
+    told = []
+    if judged.unfit:
+        told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
+    if any(source == "canary" for source, _ in judged.noise.values()):
+        told.append("not calibrated on this host: the canary's own noise sets the margin   (make calibrate)")
+    marked = marked_blocks(part.host_checks)
+    told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]
+    told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
+    reasons: dict[str, list[str]] = {}
+    for cell in part.cells:
+        if cell.skipped:
+            reasons.setdefault(cell.skipped, []).append(cell.name)
+    return [*told, *(f"skipped: {', '.join(names)}: {reason}" for reason, names in reasons.items())]
+
+
+def _data(verdict: Verdict) -> dict[str, Any]:
+    metric, judgement = METRICS[verdict.metric], verdict.judgement
+    told: dict[str, Any] = {
+        "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
+        "missing_blocks": verdict.missing,
+    }  # fmt: skip
+    if judgement is None:
+        return told
+    effect, interval = judgement.effect, judgement.effect.interval
+    return told | {
+        "effect": metric.shown(effect.estimate),
+        "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
+        "blocks": effect.blocks,
+        "p": effect.p,
+        "adjusted_p": judgement.adjusted_p,
+        "margin": metric.shown(effect.margin),
+        "detectable": metric.shown(effect.detectable) if math.isfinite(effect.detectable) else None,
+        "blocks_needed": judgement.blocks_needed,
+    }  # fmt: skip

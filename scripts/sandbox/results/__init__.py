@@ -1,0 +1,1 @@
+"""What a run leaves: the record, and the store that keeps it."""

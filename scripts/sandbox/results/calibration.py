@@ -1,0 +1,44 @@
+"""How noisy a host is with itself: differences of A/A pairs, by host class, workload and run length (rule 7)."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import Field
+
+from sandbox.results.record import Part
+from sandbox.results.statistics.margin import spread
+
+MOST_KEPT = 400
+"""Differences kept of one kind; the oldest go first, for a host changes."""
+
+Differences = Mapping[str, Sequence[float]]
+"""Metric → one difference for each block, on the metric's scale."""
+
+
+class Calibration(Part):
+    """What is known of this user's hosts: kind of run → metric → differences, oldest first."""
+
+    schema_version: int = 1
+    known: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
+
+    def sds(self, kind: str) -> dict[str, float] | None:
+        """Standard deviation of A/A differences by metric that has any; None for a kind of run never calibrated."""
+        found = self.known.get(kind)
+        return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
+
+    def calibrated(self, kind: str, differences: Differences) -> "Calibration":
+        """With a new calibration in place of what was known of this kind."""
+        fresh = {metric: list(values) for metric, values in differences.items()}
+        return self.model_copy(update={"known": {**self.known, kind: fresh}})
+
+    def grown(self, kind: str, differences: Differences) -> "Calibration":
+        """With a canary's differences added; nothing is begun by a canary alone."""
+        if kind not in self.known:
+            return self
+        pools = self.known[kind]
+        more = {metric: [*values, *differences.get(metric, [])][-MOST_KEPT:] for metric, values in pools.items()}
+        return self.model_copy(update={"known": {**self.known, kind: more}})
+
+
+def kind_of_run(host_class: str, workload: str, seconds: int) -> str:
+    """What a calibration holds for: ``AMD EPYC, 2 cores, …; oltp_read_only; 10 s``."""
+    return f"{host_class}; {workload}; {seconds} s"

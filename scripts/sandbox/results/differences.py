@@ -1,0 +1,105 @@
+"""What differs between two results beside what was measured: plan, load, host, servers, inputs, variables."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.results.arms import differences as variable_differences
+from sandbox.results.record import Environment, Inputs, Record
+from sandbox.results.unpaired import Side, matched
+
+_HOST = tuple(name for name in Environment.model_fields if name not in ("data_file_system", "during", "inputs"))
+_LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s")
+_PLAN = ("depth", "warmup_s", "seconds", "blocks")
+_NODE = ("server_version", "package_version", "image", "image_id", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``what`` is one thing in A and another in B; None where it is not known or not there."""
+
+    what: str
+    first: str | None
+    second: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """``variables``: effective variables of servers; all else in ``others``, the most telling first."""
+
+    others: Sequence[Difference]
+    variables: Sequence[Difference]
+
+
+def differences_between(first: Side, second: Side) -> Differences:
+    """Everything that is not alike; of each pair of matched cells, one run stands for all."""
+    pairs = [(_one(first, cell), _one(second, other)) for cell, other in matched(first, second)]
+    seen = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+    others = [
+        *_if_apart("commit of this tool", first.manifest.tool_commit, second.manifest.tool_commit),
+        *_if_apart("profile", first.manifest.profile, second.manifest.profile),
+        *_host(first, second),
+        *_plan(first, second),
+        *(each for ours, theirs in seen for each in _run(ours, theirs)),
+    ]
+    variables = [each for ours, theirs in seen for each in _variables(ours, theirs)]
+    return Differences(list(dict.fromkeys(others)), list(dict.fromkeys(variables)))
+
+
+def _one(side: Side, cell: str) -> Record | None:
+    return next((each for each in side.records if each.cell == cell and each.nodes), None)
+
+
+def _host(first: Side, second: Side) -> Iterator[Difference]:
+    yield from _if_apart("host class", first.host_class, second.host_class)
+    for name in _HOST:
+        yield from _if_apart(
+            f"host: {name}", *(_told({getattr(e, name) for e in _machines(s)}) for s in (first, second))
+        )
+
+
+def _machines(side: Side) -> Iterable[Environment]:
+    return (each.environment for each in side.records if each.environment.engine_version)
+
+
+def _plan(first: Side, second: Side) -> Iterator[Difference]:
+    ours, theirs = first.manifest.matrix, second.manifest.matrix
+    if ours and theirs:
+        for name in _PLAN:
+            yield from _if_apart(f"plan: {name}", getattr(ours, name), getattr(theirs, name))
+
+
+def _run(ours: Record, theirs: Record) -> Iterator[Difference]:
+    for name in _LOAD:
+        yield from _if_apart(f"load: {name}", getattr(ours.workload, name), getattr(theirs.workload, name))
+    there, here = ({node.name: node for node in record.nodes} for record in (theirs, ours))
+    for node in dict.fromkeys([*here, *there]):
+        pair = here.get(node), there.get(node)
+        for name in _NODE if all(pair) else ("term",):
+            yield from _if_apart(f"{node}: {name}", *(each and getattr(each, name) for each in pair))
+    for name in Inputs.model_fields:
+        inputs = (getattr(each.environment.inputs, name) for each in (ours, theirs))
+        yield from _if_apart(f"input: {name}", *(" ".join(each) if isinstance(each, list) else each for each in inputs))
+
+
+def _variables(ours: Record, theirs: Record) -> Iterator[Difference]:
+    """Server by server in their order; what identifies a node is never compared."""
+    for each in variable_differences(ours.variables, theirs.variables):
+        yield Difference(f"{each.server}: {each.variable}", each.baseline, each.arm)
+
+
+def _if_apart(what: str, first: Any, second: Any) -> Iterator[Difference]:
+    if first != second:
+        yield Difference(what, *(None if value in (None, "") else str(value) for value in (first, second)))
+
+
+def _told(values: set[Any]) -> str | None:
+    return ", ".join(sorted(str(value) for value in values if value is not None)) or None
+
+
+def data_of(found: Differences) -> Mapping[str, Any]:
+    """As plain JSON data."""
+    return {
+        name: [{"what": each.what, "a": each.first, "b": each.second} for each in listed]
+        for name, listed in (("others", found.others), ("variables", found.variables))
+    }

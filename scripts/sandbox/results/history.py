@@ -1,0 +1,156 @@
+"""Results of one plan over time: per cell and metric one value a result, and where it changed for good."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import AwareDatetime
+
+from sandbox.results.calibration import Calibration
+from sandbox.results.compare import judge_result
+from sandbox.results.record import Record
+from sandbox.results.statistics.change_points import ChangePoint, change_points
+from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+from sandbox.results.unpaired import Side, on_scale
+
+_LOAD = ("name", "threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One result's value, in the metric's unit. ``interval``: 95 %, over blocks; None below six."""
+
+    result: str
+    started_utc: AwareDatetime
+    version: str | None
+    tool_commit: str | None
+    runs: int
+    value: float
+    interval: tuple[float, float] | None
+    unfit: bool
+    change: ChangePoint | None = None
+    """Where the history changed for good with this result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one cell (or bench), oldest first."""
+
+    metric: Metric
+    levels: Mapping[str, str]
+    points: Sequence[Point]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """``left_out``: results that cannot stand beside the newest, by their name, each with the reason."""
+
+    newest: Side
+    series: Sequence[Series]
+    left_out: Mapping[str, str]
+
+
+def subject(side: Side) -> tuple[str | None, ...]:
+    """What a history is of: a matrix by its name, a bench by profile and workload."""
+    if side.manifest.matrix:
+        return "matrix", side.manifest.matrix.name
+    return "bench", side.manifest.profile, next((each.workload.name for each in side.records), None)
+
+
+def history_of(
+    sides: Sequence[Side], metrics: Sequence[str], wanted: Mapping[str, Sequence[str]], known: Calibration
+) -> History:
+    """Oldest first, all of one subject; what ran on another host class or under another load is left out.
+
+    The newest sets host class and load. ``wanted``: levels to show, by factor; all of a factor that is not named.
+    Values are Hodges–Lehmann estimates over a result's blocks (of logarithms, for ratios).
+    """
+    newest = sides[-1]
+    left_out = {side.name: reason for side in sides if (reason := _unlike(side, newest))}
+    alike = [side for side in sides if side.name not in left_out]
+    unfit = {side.name for side in alike if _unfit(side, known)}
+    cells = [levels for levels in newest.cells.values() if _is_wanted(levels, wanted)]
+    series = [_series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in cells]
+    return History(newest, [each for each in series if each.points], left_out)
+
+
+def _is_wanted(levels: Mapping[str, str], wanted: Mapping[str, Sequence[str]]) -> bool:
+    return all(levels.get(factor) in chosen for factor, chosen in wanted.items())
+
+
+def _unlike(side: Side, newest: Side) -> str | None:
+    if not any(each.status == "ok" for each in side.records):
+        return "no run was ok"
+    if side.host_class != newest.host_class:
+        return f"another host class: {side.host_class}"
+    ours, theirs = side.manifest.matrix, newest.manifest.matrix
+    if ours and theirs and ours.depth != theirs.depth:
+        return f"another depth: {ours.depth}"
+    loads, others = _loads(side), _loads(newest)
+    apart = [key for key in loads if key in others and loads[key] != others[key]]
+    return f"another load: {_told(loads[apart[0]], others[apart[0]])}" if apart else None
+
+
+def _loads(side: Side) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
+    """By a cell's levels, what loaded it."""
+    first: dict[str, Record] = {}
+    for record in side.records:
+        first.setdefault(record.cell, record)
+    return {
+        frozenset(levels.items()): {name: getattr(first[cell].workload, name) for name in _LOAD}
+        for cell, levels in side.cells.items()
+        if cell in first
+    }
+
+
+def _told(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
+    return ", ".join(f"{name} {ours[name]} instead of {theirs[name]}" for name in _LOAD if ours[name] != theirs[name])
+
+
+def _unfit(side: Side, known: Calibration) -> bool:
+    """By the canary alone: nothing else of the result need be judged for it."""
+    part = side.manifest.matrix
+    if part is None:
+        return False
+    canary = part.canary.cell, part.canary.baseline
+    calibrated = known.sds(side.kind) if side.kind else None
+    return judge_result(side.runs, [], canary, part.metrics, calibrated).unfit
+
+
+def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[Side], unfit: set[str]) -> Series:
+    points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
+    smallest = math.log1p(metric.smallest_margin) if metric.scale == "ratio" else metric.smallest_margin
+    found = change_points([_scaled(metric, point.value) for point in points], smallest)
+    changes = {each.position: each for each in found}
+    return Series(metric, levels, [replace(point, change=changes.get(n)) for n, point in enumerate(points)])
+
+
+def _point(metric: Metric, levels: Mapping[str, str], side: Side, unfit: bool) -> Point | None:
+    cell = next((name for name, theirs in side.cells.items() if dict(theirs) == dict(levels)), None)
+    records = [each for each in side.records if each.cell == cell and each.status == "ok"]
+    values = on_scale(metric, [getattr(each.metrics, metric.name) for each in records])
+    if not values:
+        return None
+    interval = signed_rank_interval(values)
+    ends = interval and (_unscaled(metric, interval.low), _unscaled(metric, interval.high))
+    value, versions = _unscaled(metric, hodges_lehmann(values)), _versions(records)
+    manifest = side.manifest
+    return Point(
+        side.name, manifest.started_utc, versions, manifest.tool_commit, len(values), value, ends or None, unfit
+    )
+
+
+def _versions(records: Sequence[Record]) -> str | None:
+    """Of the writers; of any server where there is none."""
+    servers = [node for node in records[0].nodes if node.server_version]
+    chosen = [node for node in servers if node.role == "writer"] or servers
+    return ", ".join(dict.fromkeys(node.server_version for node in chosen if node.server_version)) or None
+
+
+def _scaled(metric: Metric, value: float) -> float:
+    return math.log(value) if metric.scale == "ratio" else value
+
+
+def _unscaled(metric: Metric, value: float) -> float:
+    return math.exp(value) if metric.scale == "ratio" else value

@@ -1,0 +1,270 @@
+"""The index of all results: a DuckDB file beside them, brought up to date file by file before each query."""
+
+import csv
+import json
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from pydantic import BaseModel, ValidationError
+
+from sandbox.results.record import Record
+from sandbox.results.store import Manifest
+from sandbox.results.tables import ALWAYS, DEFINITIONS, TYPES, Part, version
+
+INDEX = ".index.duckdb"
+_AT_ONCE = 250
+"""Files read and handed over together: some ten to forty megabytes."""
+
+_WORTH_A_WORD = 1000
+
+Identity = str
+"""Of one state of a file: inode, size and times. A file that is written whole and renamed always has another one."""
+
+
+Found = Mapping[Part, Mapping[str, Identity]]
+"""The files that each part is loaded from, each in its present state."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class OpenIndex:
+    """``broken``: files that were skipped, by their path under the results folder, each with the reason."""
+
+    connection: duckdb.DuckDBPyConnection
+    broken: Mapping[str, str]
+
+    def confine(self) -> None:
+        """From here on a statement reaches no file, and cannot change that: for statements that somebody typed.
+
+        ``now()`` and the like are told in UTC, as times of records are.
+        """
+        for setting in ("TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
+            self.connection.execute(f"SET {setting}")
+
+    def write_parquet(self, select: str, path: Path) -> None:
+        """What a statement of our own answers, as a Parquet file, whole or not there. Raises OSError."""
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            target = str(temporary).replace("'", "''")
+            self.connection.execute(f"COPY ({select}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)")
+            temporary.replace(path)
+        except duckdb.IOException as problem:
+            raise OSError(str(problem)) from problem
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def open_index(results: Path, parts: Collection[Part] = ALWAYS, tell: Tell = lambda _: None) -> OpenIndex:
+    """A connection that sees every result as it is now, and can change none.
+
+    A file beside the results holds what was read before. Where it cannot be written, all is read into memory.
+    ``parts``: beside what is always loaded; ``tell`` hears of what takes seconds.
+    """
+    found = _found(results, list(_folders(results)), parts)
+    index = results / INDEX
+    connection = _up_to_date(index, found) or _renewed(results, found, tell) or _in_memory(results, found, tell)
+    return _opened(connection, found)
+
+
+def open_one(result: Path) -> OpenIndex:
+    """The same for one result folder alone, wherever it lies; leaves nothing beside it."""
+    found = _found(result.parent, [result.name], ())
+    return _opened(_in_memory(result.parent, found, lambda _: None), found)
+
+
+def _found(results: Path, names: Sequence[str], parts: Collection[Part]) -> Found:
+    manifests, records = dict(_manifests(results, names)), dict(_records(results, names))
+    return {part: manifests if part == "manifests" else records for part in sorted({*ALWAYS, *parts})}
+
+
+def _opened(connection: duckdb.DuckDBPyConnection, parts: Collection[Part]) -> OpenIndex:
+    rows = connection.execute(
+        "SELECT path, any_value(broken) FROM loaded WHERE broken IS NOT NULL AND list_contains($1, part) GROUP BY 1",
+        [list(parts)],
+    ).fetchall()
+    return OpenIndex(connection, dict(sorted(rows)))
+
+
+def _folders(results: Path) -> Iterator[str]:
+    """Result folders by name, the link ``latest`` apart."""
+    with suppress(FileNotFoundError), os.scandir(results) as entries:
+        yield from sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
+
+
+def _manifests(results: Path, names: Iterable[str]) -> Iterator[tuple[str, Identity]]:
+    for name in names:
+        yield from _seen(results, f"{name}/manifest.json")
+
+
+def _records(results: Path, names: Iterable[str]) -> Iterator[tuple[str, Identity]]:
+    for name in names:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name / "runs") as runs:
+            for run in sorted(each.name for each in runs):
+                yield from _seen(results, f"{name}/runs/{run}/record.json")
+
+
+def _seen(results: Path, path: str) -> Iterator[tuple[str, Identity]]:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        about = os.stat(f"{results}/{path}")  # noqa: PTH116  (ten thousand of them: Path would take half the time again)
+        yield path, f"{about.st_ino}.{about.st_size}.{about.st_mtime_ns}.{about.st_ctime_ns}"
+
+
+def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
+    """The index as it lies there, if it knows every file in its present state; else None."""
+    if not index.is_file():
+        return None
+    try:
+        connection = duckdb.connect(str(index), read_only=True)
+        if _is_of_this_version(connection) and not any(_stale(connection, part, found[part]) for part in found):
+            return connection
+        connection.close()
+    except duckdb.Error:
+        pass  # broken, or of a version that cannot be read: it is made anew
+    return None
+
+
+def _renewed(results: Path, found: Found, tell: Tell) -> duckdb.DuckDBPyConnection | None:
+    """The index brought up to date in a copy, which then takes its place: who reads the old one is not disturbed."""
+    index, copy = results / INDEX, results / f"{INDEX}.{os.getpid()}.tmp"
+    try:
+        _remove_left_over(results)
+        _refresh_file(results, index, copy, found, tell)
+        connection = duckdb.connect(str(copy), read_only=True)
+        copy.replace(index)
+    except (OSError, duckdb.Error):
+        return None
+    finally:
+        with suppress(OSError):
+            copy.unlink(missing_ok=True)
+    return connection
+
+
+def _remove_left_over(results: Path) -> None:
+    """Copies of commands that were killed."""
+    for copy in results.glob(f"{INDEX}.*.tmp*"):
+        process = copy.name.removeprefix(f"{INDEX}.").split(".")[0]
+        if not process.isdecimal() or not _runs(int(process)):
+            copy.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return process != os.getpid()
+
+
+def _refresh_file(results: Path, index: Path, copy: Path, found: Found, tell: Tell) -> None:
+    if index.is_file():
+        shutil.copyfile(index, copy)
+        try:
+            with duckdb.connect(str(copy)) as connection:
+                if _is_of_this_version(connection):
+                    _refresh(connection, results, found, tell)
+                    return
+        except duckdb.Error:
+            pass
+        copy.unlink()
+    with duckdb.connect(str(copy)) as connection:
+        _make(connection)
+        _refresh(connection, results, found, tell)
+
+
+def _in_memory(results: Path, found: Found, tell: Tell) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:")
+    _make(connection)
+    _refresh(connection, results, found, tell)
+    return connection
+
+
+def _make(connection: duckdb.DuckDBPyConnection) -> None:
+    for definition in DEFINITIONS:
+        connection.execute(definition)
+    connection.execute("INSERT INTO about VALUES ($1)", [version(duckdb.__version__)])
+
+
+def _is_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
+    return connection.execute("SELECT version FROM about").fetchone() == (version(duckdb.__version__),)
+
+
+def _stale(connection: duckdb.DuckDBPyConnection, part: Part, found: Mapping[str, Identity]) -> set[str]:
+    """Paths that are new, changed or gone."""
+    rows = connection.execute("SELECT path, identity FROM loaded WHERE part = $1", [part]).fetchall()
+    return {path for path, _ in {*found.items()} ^ {*rows}}
+
+
+def _refresh(connection: duckdb.DuckDBPyConnection, results: Path, found: Found, tell: Tell) -> None:
+    for part, files in found.items():
+        stale = sorted(_stale(connection, part, files))
+        if len(stale) >= _WORTH_A_WORD:
+            tell(f"reading {len(stale):,} {part} that are new or changed")
+        if stale:
+            connection.begin()
+            connection.execute("DELETE FROM loaded WHERE part = $1 AND list_contains($2, path)", [part, stale])
+            connection.execute(f"DELETE FROM {part}_loaded WHERE list_contains($1, path)", [stale])  # noqa: S608
+            _load(connection, results, part, {path: files[path] for path in stale if path in files})
+            connection.commit()
+
+
+def _load(connection: duckdb.DuckDBPyConnection, results: Path, part: Part, files: Mapping[str, Identity]) -> None:
+    paths = list(files)
+    for begin in range(0, len(paths), _AT_ONCE):
+        batch = paths[begin : begin + _AT_ONCE]
+        texts = {path: _content(results / path, part) for path in batch}
+        whole = {path: text for path, text in texts.items() if isinstance(text, str)}
+        connection.execute(
+            f"INSERT INTO {part}_loaded SELECT path, split_part(path, '/', 1), from_json(content, $3)"  # noqa: S608
+            " FROM (SELECT unnest($1::VARCHAR[]) AS path, unnest($2::VARCHAR[]) AS content)",
+            [list(whole), list(whole.values()), json.dumps(TYPES[part])],
+        )
+        reasons = [None if isinstance(text, str) else text.reason for text in texts.values()]
+        connection.execute(
+            "INSERT INTO loaded SELECT $1, unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[])",
+            [part, batch, [files[path] for path in batch], reasons],
+        )
+
+
+@dataclass(frozen=True)
+class _Broken:
+    reason: str
+
+
+def _content(path: Path, part: Part) -> str | _Broken:
+    """A file's content as JSON of the part's type, or why there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if part == "seconds":
+            return _series(path, Record.model_validate_json(text))
+        _model(part).model_validate_json(text)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        return _Broken(": ".join([*(str(part) for part in first["loc"][:1]), first["msg"]]))
+    except (OSError, ValueError, KeyError) as problem:
+        return _Broken(f"{type(problem).__name__}: {problem}")
+    return text
+
+
+def _model(part: Part) -> type[BaseModel]:
+    return Manifest if part == "manifests" else Record
+
+
+def _series(path: Path, record: Record) -> str:
+    """The one-second series that lies beside a record; empty where none was saved."""
+    file = path.parent / record.files.get("series", "")
+    if not file.is_file():
+        return "[]"
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows: list[dict[str, Any]] = [
+            {name: value or None for name, value in row.items() if name} for row in csv.DictReader(lines)
+        ]
+    return json.dumps(rows)

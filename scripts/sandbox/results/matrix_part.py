@@ -1,0 +1,70 @@
+"""What the manifest of a matrix says: the cells, what is compared with what, and how the machine did meanwhile."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from sandbox.plan.matrix import Adjustment
+from sandbox.results.record import Part
+
+
+class CellPart(Part):
+    """One cell. ``skipped``: why it cannot run here; null for one that can."""
+
+    name: str
+    levels: dict[str, str]
+    profile: str
+    arm: str
+    skipped: str | None = None
+
+
+class ComparisonPart(Part):
+    """A cell and the one that it is compared with."""
+
+    cell: str
+    baseline: str
+
+
+class HostCheck(Part):
+    """The machine before a block: turns of a loop in half a second of processor time, and the median of 50 fsyncs."""
+
+    block: int
+    cpu_turns: int
+    fsync_ms: float
+
+
+class MatrixPart(Part):
+    """The plan of a matrix, as it was run."""
+
+    name: str
+    title: str
+    question: str
+    note: str
+    key: str
+    """Identity of the plan: an unfinished result with the same one is gone on with."""
+    host_class: str
+    """Processor, cores, engine, storage: what calibration belongs to."""
+    seed: int
+    blocks: int
+    adjustment: Adjustment = "Benjamini-Hochberg"
+    depth: Literal["slices", "restart"]
+    warmup_s: int
+    seconds: int
+    metrics: list[str]
+    factors: dict[str, list[str]]
+    """Levels that were run, by factor."""
+    left_out: dict[str, list[str]] = Field(default_factory=dict)
+    """Levels that ONLY= excluded."""
+    baseline: dict[str, str]
+    cells: list[CellPart]
+    comparisons: list[ComparisonPart]
+    canary: ComparisonPart
+    host_checks: list[HostCheck] = Field(default_factory=list)
+    planned: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By arm, the variables that component, settings and SET= gave its servers."""
+    calibrated: dict[str, float] | None = None
+    """What was known of the host's noise when it was judged, by metric; empty: nothing; null: not judged yet."""
+    overhead_s: float | None = None
+    """Wall time beside warm-up and measured seconds; null for a matrix that was not run in one go."""
+    foreseen_overhead_s: float | None = None
+    """The same as the prediction had it for a machine like the one it was measured on."""

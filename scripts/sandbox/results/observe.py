@@ -1,0 +1,73 @@
+"""Records → what a comparison sees of them: figures by metric, and whether each cell ran steadily."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sandbox.results.calibration import kind_of_run
+from sandbox.results.compare import Judged, Observation, differences_of, judge_result
+from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.record import Record
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.steadiness import steady
+
+Series = Callable[[Record], Sequence[float]]
+"""Transactions a second of a record's measured window, second by second."""
+
+
+def judge_matrix(
+    part: MatrixPart, records: Iterable[Record], series: Series, calibrated: Mapping[str, float] | None
+) -> Judged:
+    """The verdicts on a matrix's records, adjusted as its plan says over all of its primary comparisons.
+
+    ``calibrated``: standard deviation of A/A differences by metric; None where this host was never calibrated.
+    """
+    skipped = {cell.name for cell in part.cells if cell.skipped}
+    pairs = [
+        (each.cell, each.baseline) for each in part.comparisons if not skipped.intersection((each.cell, each.baseline))
+    ]
+    runs = observations(list(records), series, part.depth)
+    return judge_result(runs, pairs, _canary(part), part.metrics, calibrated, part.adjustment)
+
+
+def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str, list[float]]:
+    """What the canary says of the host's own noise, by every metric there is."""
+    runs = observations(list(records), lambda _: (), part.depth)
+    return {name: differences_of(runs, _canary(part), name) for name in METRICS}
+
+
+def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
+    """The kind of run that the canary was; None where it never ran."""
+    workload = next((record.workload.name for record in records if record.cell == part.canary.cell), None)
+    return workload and kind_of_run(part.host_class, workload, part.seconds)
+
+
+def _canary(part: MatrixPart) -> tuple[str, str]:
+    return part.canary.cell, part.canary.baseline
+
+
+def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
+    """One for each record of a block. Slices are too short to be judged alone: a cell's are judged in time order.
+
+    Block 0, where there is one, was a warm-up to be thrown away (statistics.md, rule 4).
+    """
+    records = [record for record in records if record.block > 0]
+    flags = _flags_of_cells(records, series) if depth == "slices" else {}
+    return [
+        Observation(
+            record.cell,
+            record.block,
+            record.status,
+            {name: getattr(record.metrics, name) for name in METRICS},
+            flags.get(record.cell) if depth == "slices" else _flag(record, series),
+        )
+        for record in records
+    ]
+
+
+def _flag(record: Record, series: Series) -> bool | None:
+    return steady(series(record)) if record.status == "ok" else None
+
+
+def _flags_of_cells(records: Sequence[Record], series: Series) -> dict[str, bool | None]:
+    in_time = sorted((record for record in records if record.status == "ok"), key=lambda record: record.block)
+    cells = dict.fromkeys(record.cell for record in in_time)
+    return {cell: steady([y for record in in_time if record.cell == cell for y in series(record)]) for cell in cells}

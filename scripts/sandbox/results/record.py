@@ -1,0 +1,220 @@
+"""The record: what one run leaves, as Pydantic models; missing is null and never 0, units stand in the names."""
+
+from typing import Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from sandbox.plan.model import ImageOrigin
+
+Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
+Verdict = Literal["pass", "fail", "unknown", "skipped"]
+NodeRole = Literal["writer", "reader", "proxy", "manager", "monitor", "client"]
+
+
+class Part(BaseModel):
+    """Base of everything in a record: no unknown keys, not changed once made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class NodeRecord(Part):
+    """One node as it was when the run began."""
+
+    name: str
+    term: str
+    role: NodeRole | None
+    """Asked of the server; null where it did not answer."""
+    image: str | None
+    image_id: str | None
+    image_source: ImageOrigin | None
+    digest: str | None
+    package_version: str | None
+    server_version: str | None
+
+
+class EntryRecord(Part):
+    """Where the load went, and which servers answered it."""
+
+    via: str
+    node: str
+    host: str
+    port: int
+    multiplexes: bool
+    answered: dict[str, int] | None = None
+    """Servers that answered the load, each with the statements it counted from clients during the measured window."""
+
+
+class PreparationRecord(Part):
+    """The data, and where it came from."""
+
+    tables: int
+    rows_per_table: int | None
+    """Null where tables differ in their rows."""
+    details: str | None = None
+    """What else tells this data from other: ``2 warehouses``."""
+    reused: bool
+    seconds: float | None
+    """Duration of the preparation; null when the data was reused."""
+
+
+class WorkloadRecord(Part):
+    """What loaded the stack, with everything needed to type it by hand."""
+
+    name: str
+    threads: int
+    seconds: int
+    warmup_s: int
+    tables: int | None
+    """This one and the next two: null for a workload that does not heed them."""
+    rows_per_table: int | None
+    distribution: str | None
+    rate_per_s: int | None
+    """Transactions a second that were asked for; null: as fast as it goes."""
+    options: dict[str, str | int | float | bool]
+    """What the workload itself is set to: the name of the sysbench script, the number of warehouses."""
+    file_name: str | None = None
+    """Of the user's own workload."""
+    file_sha256: str | None = None
+    entry: EntryRecord | None = None
+    """Null for a run that never began."""
+    preparation: PreparationRecord | None = None
+    load_command: list[str] | None = None
+    """The command as it ran in the client node."""
+
+
+class KindMetrics(Part):
+    """Figures of one kind of transaction; ``background``: it accompanied the load and is no part of its figures."""
+
+    transactions: int
+    tps: float | None = None
+    latency_avg_ms: float | None = None
+    latency_p50_ms: float | None = None
+    latency_p95_ms: float | None = None
+    latency_p99_ms: float | None = None
+    latency_max_ms: float | None = None
+    background: bool = False
+
+
+class Metrics(Part):
+    """Figures of the measured window. Latency is that of a transaction (sysbench: of an event)."""
+
+    tps: float | None = None
+    qps: float | None = None
+    reads_per_s: float | None = None
+    writes_per_s: float | None = None
+    latency_avg_ms: float | None = None
+    latency_p50_ms: float | None = None
+    latency_p95_ms: float | None = None
+    latency_p99_ms: float | None = None
+    latency_max_ms: float | None = None
+    latency_precision_percent: float | None = None
+    """Width of the histogram's buckets: a percentile is known to within this share of itself."""
+    latency_resolution_ms: float | None = None
+    """No percentile is known better than this, however short."""
+    tps_sd_1s: float | None = None
+    """Standard deviation of the one-second series; seconds of one run are no replicates."""
+    points_1s: int | None = None
+    """Number of one-second points behind ``tps_sd_1s``."""
+    transactions: int | None = None
+    queries: int | None = None
+    connections: int | None = None
+    """Made by the load; null where it does not count them. A server may count each goodbye as a statement."""
+    measured_s: float | None = None
+    errors: int | None = None
+    errors_by_code: dict[str, int] | None = None
+    conflicts: int | None = None
+    """Transactions rolled back, which is expected: tried again after a deadlock, a lock wait, a certification; or
+    given up where the workload itself says so (code ``expected``)."""
+    conflicts_by_code: dict[str, int] | None = None
+    """As the load counted them, else from the servers' own counters; ``other``: what they do not count; null where
+    they count none."""
+    reconnects: int | None = None
+    by_kind: dict[str, KindMetrics] | None = None
+    """By kind of transaction; null where the load tells none apart."""
+
+
+class HostLoad(Part):
+    """The machine during the measured window, from the one-second samples; null where the kernel does not tell."""
+
+    seconds: float | None = None
+    cpu_busy_percent: float | None = None
+    steal_percent: float | None = None
+    steal_percent_max_1s: float | None = None
+    pressure_cpu_some_percent: float | None = None
+    pressure_io_some_percent: float | None = None
+    pressure_io_full_percent: float | None = None
+    pressure_memory_some_percent: float | None = None
+    load_average_1min_max: float | None = None
+
+
+class Inputs(Part):
+    """What the user changed at ``up`` beside the profile; files by name and sha256."""
+
+    assignments: list[str] = Field(default_factory=list)
+    cpus: str | None = None
+    memory: str | None = None
+    cpuset: str | None = None
+    image: str | None = None
+    """What replaced the database image of the profile."""
+    cnf_name: str | None = None
+    cnf_sha256: str | None = None
+    init_name: str | None = None
+    init_sha256: str | None = None
+
+
+class Environment(Part):
+    """The machine where the containers ran (with Docker Desktop: its virtual machine)."""
+
+    cpu_model: str | None = None
+    cpus: int | None = None
+    cpu_governor: str | None = None
+    memory_bytes: int | None = None
+    kernel: str | None = None
+    architecture: str | None = None
+    operating_system: str | None = None
+    virtualization: str | None = None
+    cgroup_version: str | None = None
+    engine_version: str | None = None
+    storage_driver: str | None = None
+    data_file_system: dict[str, str | None] = Field(default_factory=dict)
+    """Type of the file system under each server's data directory."""
+    during: HostLoad = HostLoad()
+    inputs: Inputs = Inputs()
+
+
+class CheckRecord(Part):
+    """One verdict on the run. ``detail`` says what was seen."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+
+
+class Record(Part):
+    """One cell in one block. JSON Schema: ``tests/golden/record.schema.json``."""
+
+    schema_version: Literal[1] = 1
+    run_id: str
+    """``<result folder>/<cell>.<block>``."""
+    profile: str
+    stack: str
+    started_utc: AwareDatetime
+    seed: int
+    cell: str
+    block: int
+    status: Status
+    reason: str | None
+    command: list[str]
+    nodes: list[NodeRecord]
+    workload: WorkloadRecord
+    metrics: Metrics
+    status_delta: dict[str, dict[str, int | float]]
+    variables: dict[str, dict[str, str]]
+    environment: Environment
+    checks: list[CheckRecord]
+    files: dict[str, str]
+    """What lies beside the record: a word for each file, with its path relative to the record."""
+
+    def to_json(self) -> str:
+        """The record as it is stored and printed."""
+        return self.model_dump_json(indent=2) + "\n"

@@ -1,0 +1,37 @@
+"""Passwords kept out of what is saved: masking where they are expected, a refusal where they are not."""
+
+import re
+from collections.abc import Collection, Mapping
+
+MASK = "********"
+_SECRET_NAME = re.compile(r"(password|passwd|sst_auth|secret|token)$", re.IGNORECASE)
+_SWITCHES = frozenset({"", "ON", "OFF", "0", "1"})
+"""Values of variables whose name only sounds secret, such as ``disconnect_on_expired_password``."""
+
+
+class SecretFoundError(Exception):
+    """A password stands in something about to be saved. Says where, never what."""
+
+
+def mask(text: str, secrets: Collection[str]) -> str:
+    """``text`` with every known password replaced."""
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return text
+
+
+def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
+    """Server variables with the value of every one that holds a password by its name or by its value masked."""
+
+    def shown(name: str, value: str) -> str:
+        return MASK if _SECRET_NAME.search(name) and value not in _SWITCHES else mask(value, secrets)
+
+    return {name: shown(name, value) for name, value in variables.items()}
+
+
+def refuse_secrets(text: str, secrets: Collection[str], where: str) -> None:
+    """Raises SecretFoundError when a known password stands in ``text``; ``where`` names the file for the message."""
+    for secret in secrets:
+        if secret in text:
+            line = text[: text.index(secret)].count("\n") + 1
+            raise SecretFoundError(f"a password stands in {where}, line {line}: it is not saved")

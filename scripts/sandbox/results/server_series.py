@@ -1,0 +1,119 @@
+"""The one-second samples of a run → what each server did second by second: rates of counters, values of gauges."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic_core import from_json
+
+Points = Sequence[float | None]
+"""By second since sampling began, the first interval first; None where a sample is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A status variable worth a picture. ``kind``: a rate is told per second, times ``factor``; a gauge as it is."""
+
+    name: str
+    group: str
+    unit: str = "/s"
+    kind: Literal["rate", "gauge"] = "rate"
+    factor: float = 1.0
+
+
+def _rates(group: str, *names: str) -> tuple[Counter, ...]:
+    return tuple(Counter(name, group) for name in names)
+
+
+def _gauges(group: str, *names: str) -> tuple[Counter, ...]:
+    return tuple(Counter(name, group, "", "gauge") for name in names)
+
+
+_COMMANDS = ("select", "insert", "update", "delete", "replace", "begin", "commit", "rollback", "stmt_execute")
+_HANDLERS = (
+    *("read_first", "read_key", "read_next", "read_prev", "read_rnd", "read_rnd_next"),
+    *("write", "update", "delete", "commit", "rollback", "prepare"),
+)
+COUNTERS: tuple[Counter, ...] = (
+    *_rates("statements", *(f"Com_{name}" for name in _COMMANDS)),
+    *_gauges("threads and connections", "Threads_running", "Threads_connected"),
+    *_rates("threads and connections", "Threads_created", "Connections", "Aborted_connects"),
+    *_gauges("thread pool", "Threadpool_threads", "Threadpool_idle_threads"),
+    *_rates("handlers", *(f"Handler_{name}" for name in _HANDLERS)),
+    *_rates("rows", *(f"Innodb_rows_{name}" for name in ("read", "inserted", "updated", "deleted"))),
+    Counter("Innodb_row_lock_time", "row locks", "ms/s"),
+    *_rates("row locks", "Innodb_row_lock_waits", "Innodb_deadlocks"),
+    *_gauges("row locks", "Innodb_row_lock_current_waits"),
+    *_rates("pages", "Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_pages_read"),
+    *_rates("pages", "Innodb_pages_written", "Innodb_pages_created", "Innodb_buffer_pool_wait_free"),
+    *_gauges("pages", "Innodb_buffer_pool_pages_dirty"),
+    Counter("Innodb_os_log_written", "log and disk", "MB/s", factor=1e-6),
+    *_rates("log and disk", "Innodb_os_log_fsyncs", "Innodb_data_fsyncs", "Innodb_log_waits", "Binlog_commits"),
+    *_rates("temporary tables and sorts", "Created_tmp_tables", "Created_tmp_disk_tables", "Sort_merge_passes"),
+    Counter("wsrep_flow_control_paused_ns", "cluster", "% of the time", factor=1e-7),
+    *_gauges("cluster", "wsrep_local_recv_queue", "wsrep_local_send_queue"),
+    *_rates("cluster", "wsrep_local_commits", "wsrep_local_cert_failures", "wsrep_local_bf_aborts"),
+    Counter("Bytes_sent", "network", "MB/s", factor=1e-6),
+    Counter("Bytes_received", "network", "MB/s", factor=1e-6),
+)
+"""In the order in which they are shown."""
+
+
+def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, list[float | None]]]:
+    """By server and counter, the points of the first ``seconds`` intervals of ``samples.jsonl``.
+
+    A counter that the server does not have is absent. Lines that are no samples are passed over.
+    """
+    sampled: dict[str, list[Mapping[str, Any] | None]] = {}
+    for line in lines:
+        sample = _sample(line)
+        if sample is not None and sample["slot"] <= seconds:
+            slots = sampled.setdefault(sample["node"], [None] * (seconds + 1))
+            slots[sample["slot"]] = sample if sample["status"] else None
+    return {node: _of_server(slots) for node, slots in sampled.items()}
+
+
+def added_up(servers: Mapping[str, Mapping[str, Points]]) -> dict[str, list[float | None]]:
+    """All servers of a run as one: a second that any of them lacks is None."""
+    if len(servers) == 1:
+        return {name: list(points) for series in servers.values() for name, points in series.items()}
+    names = dict.fromkeys(name for series in servers.values() for name in series)
+    return {name: _sum([series[name] for series in servers.values() if name in series]) for name in names}
+
+
+def _sample(line: bytes) -> dict[str, Any] | None:
+    """A line that is a sample of a server; the sampler was killed in the middle of a line at worst."""
+    try:
+        found = from_json(line, cache_strings="keys")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("node") and "status" in found else None
+
+
+def _of_server(slots: Sequence[Mapping[str, Any] | None]) -> dict[str, list[float | None]]:
+    first: Mapping[str, Any] = next((slot["status"] for slot in slots if slot), {})
+    return {counter.name: _points(counter, slots) for counter in COUNTERS if counter.name in first}
+
+
+def _points(counter: Counter, slots: Sequence[Mapping[str, Any] | None]) -> list[float | None]:
+    if counter.kind == "gauge":
+        return [slot["status"].get(counter.name) if slot else None for slot in slots[1:]]
+    return [_rate(counter, before, after) for before, after in itertools.pairwise(slots)]
+
+
+def _rate(counter: Counter, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> float | None:
+    if not before or not after:
+        return None
+    first, last = before["status"].get(counter.name), after["status"].get(counter.name)
+    passed = after["t_s"] - before["t_s"]
+    if first is None or last is None or last < first or passed <= 0:  # less than before: the server restarted
+        return None
+    return float(counter.factor * (last - first) / passed)
+
+
+def _sum(series: Sequence[Points]) -> list[float | None]:
+    return [
+        None if any(value is None for value in second) else sum(value for value in second if value is not None)
+        for second in zip(*series, strict=True)
+    ]

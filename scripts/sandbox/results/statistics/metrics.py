@@ -1,0 +1,64 @@
+"""The one table of metrics: which way is better, and how two values of it are compared."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Scale = Literal["ratio", "difference"]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure of a record's metrics. ``scale``: the log ratio, or the difference where the figure can be zero.
+
+    ``smallest_margin``: below it a difference never counts; a share for a ratio, else in the metric's own unit.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    scale: Scale
+    smallest_margin: float
+
+    def difference(self, baseline: float, value: float) -> float | None:
+        """What one block adds to the comparison; None for a ratio with something that is not above zero."""
+        if self.scale == "difference":
+            return value - baseline
+        return math.log(value / baseline) if value > 0 and baseline > 0 else None
+
+    def shown(self, effect: float) -> float:
+        """An effect as people read it: a share of the baseline (0.03 is 3 % more), or a difference in the unit."""
+        return math.expm1(effect) if self.scale == "ratio" else effect
+
+    def improves(self, effect: float) -> bool:
+        """Whether an effect of this sign is for the better."""
+        return (effect > 0) == self.higher_is_better
+
+
+def _ratio(name: str, unit: str, higher_is_better: bool) -> Metric:
+    return Metric(name, unit, higher_is_better, "ratio", 0.05)
+
+
+def _count(name: str, smallest_margin: float) -> Metric:
+    return Metric(name, "1/run", False, "difference", smallest_margin)
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        _ratio("tps", "1/s", True),
+        _ratio("qps", "1/s", True),
+        Metric("reads_per_s", "1/s", True, "difference", 1.0),
+        Metric("writes_per_s", "1/s", True, "difference", 1.0),
+        _ratio("latency_avg_ms", "ms", False),
+        _ratio("latency_p50_ms", "ms", False),
+        _ratio("latency_p95_ms", "ms", False),
+        _ratio("latency_p99_ms", "ms", False),
+        _ratio("latency_max_ms", "ms", False),
+        Metric("tps_sd_1s", "1/s", False, "difference", 1.0),
+        _count("errors", 1.0),
+        _count("conflicts", 1.0),
+        _count("reconnects", 1.0),
+    )
+}
+"""By their names in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""

@@ -1,0 +1,68 @@
+"""Whether the one-second series of a run was steady; a series that was not is flagged, never trimmed."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+FEWEST_POINTS = 30
+LARGEST_DRIFT = 0.05
+"""Of the series' mean, over the whole window."""
+DRIFT_P = 0.01
+LARGEST_STEP = 3.0
+"""In pooled standard deviations of the two sides."""
+_SHORTEST_SEGMENT = 5
+
+
+def steady(points: Sequence[float]) -> bool | None:
+    """None for fewer than 30 points; else False for a drift or a step (statistics.md, rule 4)."""
+    if len(points) < FEWEST_POINTS:
+        return None
+    series = np.asarray(points, dtype=float)
+    return not (drifts(series) or steps(series))
+
+
+def drifts(series: Any) -> bool:
+    """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
+    from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix needs none of it
+
+    mean = float(np.mean(series))
+    slope = float(stats.theilslopes(series).slope)
+    if mean == 0 or abs(slope * (len(series) - 1)) <= LARGEST_DRIFT * abs(mean):
+        return False
+    white = pre_whitened(series, slope)
+    return bool(stats.kendalltau(np.arange(len(white)), white).pvalue < DRIFT_P)
+
+
+def pre_whitened(series: Any, slope: float) -> Any:
+    """The series less what each point owes to the one before it (von Storch 1995): y[t] - r1 · y[t-1].
+
+    r1 is that of the series without its slope, which would otherwise count as memory (Yue and Wang 2002).
+    """
+    level = series - slope * np.arange(len(series))
+    level = level - np.mean(level)
+    power = float(np.dot(level, level))
+    owed = float(np.dot(level[1:], level[:-1])) / power if power else 0.0
+    return series[1:] - owed * series[:-1]
+
+
+def steps(series: Any) -> bool:
+    """Whether PELT (Killick, Fearnhead and Eckley 2012) finds a change larger than 3 pooled standard deviations."""
+    import ruptures  # here, for the same reason
+
+    noise = float(np.std(np.diff(series))) / np.sqrt(2)
+    if noise == 0:
+        return len(set(series.tolist())) > 1
+    search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
+    ends = search.predict(pen=3 * np.log(len(series)))
+    segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+    return any(_step(before, after) > LARGEST_STEP for before, after in itertools.pairwise(segments))
+
+
+def _step(before: Any, after: Any) -> float:
+    """Difference of two segments' means, in pooled standard deviations."""
+    freedom = len(before) + len(after) - 2
+    pooled = float(np.sqrt((np.var(before) * len(before) + np.var(after) * len(after)) / freedom))
+    difference = abs(float(np.mean(after) - np.mean(before)))
+    return difference / pooled if pooled else float("inf") if difference else 0.0

@@ -1,0 +1,102 @@
+"""The verdict on one comparison: effect, interval, what could have been seen, and what may be said of it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sandbox.results.statistics.many import ALPHA, blocks_for_one
+from sandbox.results.statistics.margin import absolute_margin, blocks_to_see, detectable, margin, spread
+from sandbox.results.statistics.metrics import Metric
+from sandbox.results.statistics.signed_rank import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
+
+Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error"]
+UNSTEADY_SHARE = 0.25
+"""A comparison is not steady when more than this share of either arm's runs was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What the blocks say of one metric of two arms, on the metric's scale (log ratio, or difference in its unit)."""
+
+    metric: Metric
+    blocks: int
+    estimate: float
+    interval: Interval | None
+    """None below six blocks."""
+    p: float
+    sd: float
+    """Of the blocks' differences."""
+    margin: float
+    """δ on the same scale: a smaller effect does not count."""
+
+    @property
+    def detectable(self) -> float:
+        """The effect that so many blocks would have seen with 80 % power; infinite below six."""
+        return detectable(self.sd, self.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """An effect, with its p adjusted for all that was compared, and the word for it."""
+
+    effect: Effect
+    adjusted_p: float
+    word: Word
+    blocks_needed: int | None = None
+    """Where too noisy: the blocks that it would take, as far as this noise tells; None for beyond reason."""
+
+
+def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> Effect:
+    """The effect of one value a block. ``noise_sd``: sd of A/A differences, calibrated or of the canary's cell.
+
+    Raises ValueError without a difference.
+    """
+    blocks = len(differences)
+    return Effect(
+        metric,
+        blocks,
+        hodges_lehmann(differences),
+        signed_rank_interval(differences),
+        signed_rank_p(differences),
+        spread(differences),
+        margin_of(metric, noise_sd, blocks),
+    )
+
+
+def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
+    """Statistics.md, rule 9: better or worse needs all three; no difference needs the interval inside the margin.
+
+    ``comparisons``: how many are judged together.
+    """
+    interval = effect.interval
+    if interval is not None and adjusted_p <= ALPHA and interval.excludes(0) and abs(effect.estimate) >= effect.margin:
+        return Judgement(effect, adjusted_p, "better" if effect.metric.improves(effect.estimate) else "worse")
+    if interval is not None and interval.within(effect.margin):
+        return Judgement(effect, adjusted_p, "no difference")
+    needed = blocks_to_see(effect.sd, effect.margin)
+    if needed is not None:
+        needed = max(needed, blocks_for_one(comparisons), effect.blocks + 1)
+    return Judgement(effect, adjusted_p, "too noisy", needed)
+
+
+def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float]) -> Judgement:
+    """The judgement, unless the canary was not fit or an arm not steady; then nothing is said of better or worse."""
+    if unfit:
+        return replace(judgement, word="unfit", blocks_needed=None)
+    if any(share > UNSTEADY_SHARE for share in unsteady_shares):
+        return replace(judgement, word="not_steady", blocks_needed=None)
+    return judgement
+
+
+def unfit(canary: Judgement, calibrated_sd: float | None) -> bool:
+    """Whether the A/A cell disqualifies the result: it "differed", or is noisier than twice what was calibrated."""
+    noisier = calibrated_sd is not None and canary.effect.sd > 2 * calibrated_sd
+    return canary.word in ("better", "worse") or noisier
+
+
+def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:
+    """δ on the metric's scale for so many blocks."""
+    if metric.scale == "ratio":
+        return math.log1p(margin(noise_sd, blocks, metric.smallest_margin))
+    return absolute_margin(noise_sd, blocks, metric.smallest_margin)

@@ -1,0 +1,219 @@
+"""The folder of a result: the only part of `results` that touches files; every write is whole or not there."""
+
+import csv
+import os
+import re
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import AwareDatetime, Field
+
+from sandbox.results.matrix_part import HostCheck, MatrixPart
+from sandbox.results.record import Part, Record, Status
+from sandbox.results.redaction import refuse_secrets
+
+
+class RunEntry(Part):
+    """One line of the manifest: a run that has left its record."""
+
+    run: str
+    status: Status
+
+
+class Manifest(Part):
+    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is under way, or when it was killed."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["bench", "matrix"]
+    slug: str
+    profile: str
+    command: list[str]
+    started_utc: AwareDatetime
+    ended_utc: AwareDatetime | None = None
+    tool_commit: str | None = None
+    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside of git."""
+    runs: list[RunEntry] = Field(default_factory=list)
+    matrix: MatrixPart | None = None
+    """What a matrix compares; null for a bench."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Writes a file so that a reader, a crash or a kill sees all of it or none; flushed to disk. Raises OSError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def slug_of(text: str) -> str:
+    """``text`` as part of a folder name: ``galera3+haproxy`` → ``galera3-haproxy``, at most 60 characters."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:60].rstrip("-.") or "result"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFolder:
+    """``results/<utc>-<slug>/``: made by ``create``, filled run by run, closed by ``finish``."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
+        """Makes the folder; one more of the same second and slug gets a number. Raises OSError."""
+        results.mkdir(parents=True, exist_ok=True)
+        stem = f"{utc_stamp(manifest.started_utc)}-{manifest.slug}"
+        folder = cls(_make_new(results, stem))
+        (folder.path / "runs").mkdir()
+        folder._write_manifest(manifest)
+        return folder
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as it stands on disk."""
+        return Manifest.model_validate_json((self.path / "manifest.json").read_text(encoding="utf-8"))
+
+    def start_run(self, cell: str, block: int) -> Path:
+        """Folder ``runs/<cell>.<block>``, made new; what a run that was cut short left in it goes."""
+        folder = self.path / "runs" / f"{cell}.{block}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+
+    def record(self, cell: str, block: int) -> Record:
+        """A saved record. Raises OSError where there is none."""
+        path = self.path / "runs" / f"{cell}.{block}" / "record.json"
+        return Record.model_validate_json(path.read_text(encoding="utf-8"))
+
+    def records(self) -> list[Record]:
+        """Every saved record, in the order in which the runs were."""
+        return [self.record(*_cell_and_block(entry.run)) for entry in self.manifest.runs]
+
+    def readable_records(self) -> tuple[list[Record], dict[str, str]]:
+        """The same without what is broken or gone; and that, by the run's name with the reason."""
+        records, broken = [], {}
+        for entry in self.manifest.runs:
+            try:
+                records.append(self.record(*_cell_and_block(entry.run)))
+            except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
+                broken[entry.run] = str(problem).splitlines()[0]
+        return records, broken
+
+    def series(self, record: Record) -> list[float]:
+        """Transactions a second of the measured window, second by second; empty where no series was saved."""
+        return self.seconds(record).get("tps", [])
+
+    def seconds(self, record: Record) -> dict[str, list[float]]:
+        """Column → figures of the measured window, second by second; empty where no series was saved."""
+        path = self.run_path(record) / record.files.get("series", "")
+        if not path.is_file():
+            return {}
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row.pop("phase") == "measure"]
+        return {name: [float(row[name]) for row in rows] for name in (rows[0] if rows else ())}
+
+    def samples(self, record: Record) -> list[bytes]:
+        """The lines of a record's one-second samples; empty where none were saved."""
+        path = self.run_path(record) / record.files.get("samples", "")
+        return path.read_bytes().splitlines() if path.is_file() else []
+
+    def raw_files(self, record: Record) -> dict[str, str]:
+        """The record and every file beside it that exists: a word for each, with its path from the result's folder."""
+        run = f"runs/{record.cell}.{record.block}"
+        named = {"record": "record.json", **record.files}
+        return {word: f"{run}/{path}" for word, path in named.items() if (self.path / run / path).is_file()}
+
+    def run_path(self, record: Record) -> Path:
+        """The folder of a record."""
+        return self.path / "runs" / f"{record.cell}.{record.block}"
+
+    def note_calibration(self, sds: Mapping[str, float] | None) -> None:
+        """Enters what was known of the host's noise when the result was judged: a report later on says the same."""
+        manifest = self.manifest
+        if manifest.matrix is not None:
+            matrix = manifest.matrix.model_copy(update={"calibrated": dict(sds or {})})
+            self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
+
+    def note_host_check(self, check: HostCheck) -> None:
+        """Enters how fast the machine was before a block."""
+        manifest = self.manifest
+        if manifest.matrix is not None:
+            matrix = manifest.matrix.model_copy(update={"host_checks": [*manifest.matrix.host_checks, check]})
+            self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
+
+    def note_overhead(self, overhead_s: float, foreseen_s: float) -> None:
+        """Enters what a matrix took beside its load: the next prediction on this host is made from it."""
+        manifest = self.manifest
+        if manifest.matrix is not None:
+            told = {"overhead_s": round(overhead_s, 1), "foreseen_overhead_s": round(foreseen_s, 1)}
+            self._write_manifest(manifest.model_copy(update={"matrix": manifest.matrix.model_copy(update=told)}))
+
+    def save(self, record: Record, secrets: Collection[str]) -> Path:
+        """Writes the record and enters it in the manifest; returns its path.
+
+        Raises SecretFoundError when a password stands in the record, OSError when it cannot be written.
+        """
+        text = record.to_json()
+        name = f"{record.cell}.{record.block}"
+        path = self.path / "runs" / name / "record.json"
+        refuse_secrets(text, secrets, str(path))
+        write_atomically(path, text)
+        others = [run for run in self.manifest.runs if run.run != name]
+        runs = [*others, RunEntry(run=name, status=record.status)]
+        self._write_manifest(self.manifest.model_copy(update={"runs": runs}))
+        return path
+
+    def finish(self, ended_utc: datetime) -> None:
+        """Notes the end and moves the link ``results/latest`` here."""
+        self._write_manifest(self.manifest.model_copy(update={"ended_utc": ended_utc}))
+        link = self.path.parent / f".latest.{os.getpid()}.tmp"
+        link.unlink(missing_ok=True)
+        link.symlink_to(self.path.name)
+        link.replace(self.path.parent / "latest")
+        _flush_folder(self.path.parent)
+
+    def _write_manifest(self, manifest: Manifest) -> None:
+        write_atomically(self.path / "manifest.json", manifest.model_dump_json(indent=2) + "\n")
+
+
+def all_results(results: Path) -> list[ResultFolder]:
+    """Every result that has a manifest, oldest first."""
+    return [ResultFolder(path.parent) for path in sorted(results.glob("2*/manifest.json"))]
+
+
+def _cell_and_block(run: str) -> tuple[str, int]:
+    cell, _, block = run.rpartition(".")
+    return cell, int(block)
+
+
+def utc_stamp(moment: datetime) -> str:
+    """``20250131T235959Z``."""
+    return moment.strftime("%Y%m%dT%H%M%SZ")
+
+
+def _make_new(results: Path, stem: str) -> Path:
+    number = 1
+    while True:
+        path = results / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path

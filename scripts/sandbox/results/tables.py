@@ -1,0 +1,127 @@
+"""The index of results as SQL: its tables, and the views that a query sees."""
+
+import hashlib
+from typing import Literal
+
+from sandbox.results.columns import quoted, scalars_of, struct_of
+from sandbox.results.record import Environment, HostLoad, Metrics, Record, WorkloadRecord
+from sandbox.results.store import Manifest
+
+Part = Literal["manifests", "records", "servers", "seconds"]
+"""What is loaded by itself. The last two are large, and wait for a query that names one of their views."""
+
+ALWAYS: tuple[Part, ...] = ("manifests", "records")
+LATER: dict[str, Part] = {"variables": "servers", "status_delta": "servers", "seconds": "seconds"}
+"""View → the part that it needs."""
+
+_LARGE = ("variables", "status_delta")
+SECONDS = {
+    "phase": "VARCHAR", "second": "BIGINT", "threads": "BIGINT", "tps": "DOUBLE", "qps": "DOUBLE",
+    "reads_per_s": "DOUBLE", "writes_per_s": "DOUBLE", "p95_ms": "DOUBLE", "conflicts_per_s": "DOUBLE",
+    "reconnects_per_s": "DOUBLE", "errors": "BIGINT",
+}  # fmt: skip
+"""Columns of a run's one-second series."""
+
+TYPES: dict[Part, str] = {
+    "manifests": struct_of(Manifest),
+    "records": struct_of(Record, without=_LARGE),
+    "servers": struct_of(Record, without=tuple(name for name in Record.model_fields if name not in _LARGE)),
+    "seconds": f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in SECONDS.items())})[]",
+}
+"""By part, DuckDB's type of one file's content."""
+
+TABLES = [
+    "CREATE TABLE about (version VARCHAR)",
+    "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
+    *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
+]
+"""``loaded``: which state of which file is in; ``broken``: why it is not, though it was read."""
+
+
+def _flat(model: type, prefix: str, without: tuple[str, ...] = ()) -> str:
+    return ", ".join(f"{prefix}.{quoted(name)}" for name in scalars_of(model) if name not in without)
+
+
+def _runs() -> str:
+    """One row a run; the server is the writer where one is known, else the first."""
+    answered = "list_filter(r.nodes, lambda node: node.server_version IS NOT NULL"
+    return f"""
+        SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
+            r.started_utc, r.workload.name AS workload, {_flat(WorkloadRecord, "r.workload", ("name",))},
+            r.workload.entry.via AS via, {_flat(Metrics, "r.metrics")},
+            r.metrics.errors_by_code, r.metrics.conflicts_by_code,
+            server.server_version, server.package_version, server.image, server.image_id, server.image_source,
+            {_flat(Environment, "r.environment")}, {_flat(HostLoad, "r.environment.during", ("seconds",))},
+            r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
+            r.environment.inputs.memory AS node_memory, c.levels, r.seed, r.stack, r.run_id
+        FROM (
+            SELECT result, r, coalesce({answered} AND node.role = 'writer')[1], {answered})[1]) AS server
+            FROM (SELECT result, content AS r FROM records_loaded)
+        ) run
+        LEFT JOIN manifests_loaded m USING (result)
+        LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
+    """  # noqa: S608  (names of fields, nothing that anybody typed)
+
+
+VIEWS = {
+    "cells": """
+        SELECT result, cell.name AS cell, cell.arm, cell.profile, cell.levels, cell.skipped
+        FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded)
+    """,
+    "runs": _runs(),
+    "results": """
+        SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
+            content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,
+            content.matrix.title, content.matrix.question, content.matrix.host_class, content.matrix.seed,
+            content.matrix.blocks, content.matrix.depth, content.matrix.warmup_s, content.matrix.seconds,
+            content.matrix.metrics, content.matrix.baseline, content.command
+        FROM manifests_loaded m LEFT JOIN (
+            SELECT result, count(*) AS runs, count(*) FILTER (content.status = 'ok') AS ok
+            FROM records_loaded GROUP BY result
+        ) counted USING (result)
+    """,
+    "nodes": """
+        SELECT result, cell, block, node.*
+        FROM (SELECT result, content.cell, content.block, unnest(content.nodes) AS node FROM records_loaded)
+    """,
+    "checks": """
+        SELECT result, cell, block, verdict.*
+        FROM (SELECT result, content.cell, content.block, unnest(content.checks) AS verdict FROM records_loaded)
+    """,
+    "variables": """
+        SELECT result, cell, block, node, entry.key AS variable, entry.value AS value FROM (
+            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
+                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.variables)) AS server
+                FROM servers_loaded s JOIN records_loaded r USING (path)))
+    """,
+    "status_delta": """
+        SELECT result, cell, block, node, entry.key AS counter, entry.value AS value FROM (
+            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
+                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.status_delta)) AS server
+                FROM servers_loaded s JOIN records_loaded r USING (path)))
+    """,
+    "seconds": """
+        SELECT result, cell, block, point.*
+        FROM (SELECT s.result, r.content.cell, r.content.block, unnest(s.content) AS point
+              FROM seconds_loaded s JOIN records_loaded r USING (path))
+    """,
+}  # fmt: skip
+"""What a query sees, by name."""
+
+ABOUT_VIEWS = {
+    "runs": "one row a run: cell, block, status, load, every metric, server, machine",
+    "results": "one row a result: a bench, or a matrix with its question and plan",
+    "cells": "the cells of each matrix with their levels",
+    "nodes": "the nodes of each run: role, image, digest, version",
+    "checks": "the verdicts on each run",
+    "variables": "effective variables of every server of every run",
+    "status_delta": "what every server counted during each run",
+    "seconds": "the one-second series of every run",
+}
+
+DEFINITIONS = [*TABLES, *(f"CREATE VIEW {name} AS {select}" for name, select in VIEWS.items())]
+
+
+def version(library: str) -> str:
+    """Of an index: another one, or one that another version of DuckDB made, is made anew."""
+    return hashlib.sha256("\n".join([library, *DEFINITIONS]).encode()).hexdigest()

@@ -1,0 +1,198 @@
+"""Two results → comparisons: cells matched by their levels, runs of two sittings compared without pairs."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sandbox.results.calibration import Calibration, kind_of_run
+from sandbox.results.compare import Judged, Observation, differences_of, unsteady_shares
+from sandbox.results.record import Record
+from sandbox.results.statistics.many import benjamini_hochberg
+from sandbox.results.statistics.margin import spread
+from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
+from sandbox.results.statistics.verdict import Effect, Judgement, judge, margin_of, qualified
+from sandbox.results.store import Manifest
+
+BENCH_METRICS = ("tps", "latency_p95_ms")
+Source = Literal["calibrated", "canary", "unknown"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two results. ``judged``: what its own canary says; None for a bench, which has none."""
+
+    name: str
+    manifest: Manifest
+    records: Sequence[Record]
+    runs: Sequence[Observation]
+    judged: Judged | None
+
+    @property
+    def cells(self) -> dict[str, dict[str, str]]:
+        """Cell → its levels; a bench is one cell, known by its workload. The canary is no cell of its own."""
+        if self.manifest.matrix is None:
+            return {each.cell: {"workload": each.workload.name} for each in self.records}
+        return {cell.name: cell.levels for cell in self.manifest.matrix.cells if not cell.skipped}
+
+    @property
+    def metrics(self) -> Sequence[str]:
+        """The primary metrics."""
+        return self.manifest.matrix.metrics if self.manifest.matrix else BENCH_METRICS
+
+    @property
+    def host_class(self) -> str | None:
+        """Processor, cores, engine, storage; None where no run got so far as to ask."""
+        if self.manifest.matrix:
+            return self.manifest.matrix.host_class
+        machine = next((each.environment for each in self.records if each.environment.engine_version), None)
+        if machine is None:
+            return None
+        cpu = machine.cpu_model or machine.architecture
+        return f"{cpu}, {machine.cpus} cores, engine {machine.engine_version}, {machine.storage_driver}"
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of run, as calibration knows it."""
+        if not self.host_class or not self.records:
+            return None
+        seconds = self.manifest.matrix.seconds if self.manifest.matrix else self.records[0].workload.seconds
+        return kind_of_run(self.host_class, self.records[0].workload.name, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpairedVerdict:
+    """What is said of one metric of one cell, B against A. ``judgement`` None: a side has no run that was ok."""
+
+    levels: Mapping[str, str]
+    metric: str
+    runs: tuple[int, int]
+    """That were ok, of A and of B."""
+    typical: tuple[float | None, float | None]
+    """Medians of A and of B, in the metric's unit."""
+    judgement: Judgement | None
+    lost: int
+    """Runs of both sides that failed for reasons of the environment."""
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or two."""
+        if self.judgement is None or (self.lost and self.judgement.effect.interval is None):
+            return "infra_error"
+        return self.judgement.word
+
+
+@dataclass(frozen=True)
+class Unpaired:
+    """Two results, compared. ``noise``: by metric, where the margin comes from and the standard deviation behind it."""
+
+    verdicts: Sequence[UnpairedVerdict]
+    noise: Mapping[str, tuple[Source, float]]
+    unfit: Sequence[str]
+    """Sides whose own canary was not fit."""
+    only: Mapping[str, Sequence[Mapping[str, str]]]
+    """Cells that the other side does not have, by side."""
+
+
+def matched(first: Side, second: Side) -> list[tuple[str, str]]:
+    """Cells of A and of B with the same levels, in A's order."""
+    there = {_key(levels): cell for cell, levels in second.cells.items()}
+    return [(cell, there[_key(levels)]) for cell, levels in first.cells.items() if _key(levels) in there]
+
+
+def compare_results(first: Side, second: Side, known: Calibration) -> Unpaired:
+    """Every cell that both have, by every primary metric that both have; p adjusted for all (Benjamini–Hochberg).
+
+    Estimate and interval: Hodges–Lehmann's shift between two samples with the interval of the rank-sum test.
+    """
+    pairs = matched(first, second)
+    metrics = [METRICS[name] for name in first.metrics if name in second.metrics]
+    noise = {metric.name: _noise(first, second, metric, known) for metric in metrics}
+    plain = [_plain(first, second, pair, metric, noise[metric.name][1]) for metric in metrics for pair in pairs]
+    effects = [each.judgement.effect for each in plain if each.judgement]
+    adjusted = iter(benjamini_hochberg([effect.p for effect in effects]))
+    unfit = [name for name, side in (("A", first), ("B", second)) if side.judged and side.judged.unfit]
+    shares = unsteady_shares(first.runs), unsteady_shares(second.runs)
+    verdicts = []
+    for verdict, (cell, other) in zip(plain, pairs * len(metrics), strict=True):
+        judgement = verdict.judgement and judge(verdict.judgement.effect, next(adjusted), len(effects))
+        if judgement and min(verdict.runs) < 2:
+            judgement = replace(judgement, blocks_needed=None)  # one run tells nothing of how many it would take
+        if judgement:
+            judgement = qualified(judgement, bool(unfit), [shares[0].get(cell, 0.0), shares[1].get(other, 0.0)])
+        verdicts.append(replace(verdict, judgement=judgement))
+    return Unpaired(verdicts, noise, unfit, _only(first, second))
+
+
+def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float], noise_sd: float) -> Effect:
+    """B against A, each a value a run on the metric's scale; ``noise_sd``: of A/A differences of two runs.
+
+    ``blocks`` is the number of runs that two sides of equal size would have to tell as much: 2ab / (a + b).
+    """
+    blocks = max(1, int(2 * len(first) * len(second) / (len(first) + len(second))))
+    return Effect(
+        metric,
+        blocks,
+        shift(first, second),
+        rank_sum_interval(first, second),
+        rank_sum_p(first, second),
+        math.hypot(spread(first), spread(second)),
+        margin_of(metric, noise_sd, blocks),
+    )
+
+
+def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
+    """Values as they are compared: logarithms for a ratio, without what has none."""
+    known = [value for value in values if value is not None]
+    return [math.log(value) for value in known if value > 0] if metric.scale == "ratio" else known
+
+
+def _plain(first: Side, second: Side, pair: tuple[str, str], metric: Metric, noise_sd: float) -> UnpairedVerdict:
+    values = [_values(side, cell, metric) for side, cell in zip((first, second), pair, strict=True)]
+    scaled = [on_scale(metric, each) for each in values]
+    effect = effect_of_two(metric, scaled[0], scaled[1], noise_sd) if all(scaled) else None
+    lost = sum(
+        run.status == "infra_error"
+        for side, cell in zip((first, second), pair, strict=True)
+        for run in side.runs
+        if run.cell == cell
+    )
+    typical = [statistics.median(each) if each else None for each in values]
+    return UnpairedVerdict(
+        first.cells[pair[0]], metric.name, (len(scaled[0]), len(scaled[1])), (typical[0], typical[1]),
+        judge(effect, effect.p) if effect else None, lost,
+    )  # fmt: skip
+
+
+def _values(side: Side, cell: str, metric: Metric) -> list[float]:
+    found = [run.values.get(metric.name) for run in side.runs if run.cell == cell and run.status == "ok"]
+    return [value for value in found if value is not None]
+
+
+def _noise(first: Side, second: Side, metric: Metric, known: Calibration) -> tuple[Source, float]:
+    """Calibrated where both ran on one kind of host and that is known; else the noisier of the two canaries."""
+    if first.kind and first.kind == second.kind:
+        sds = known.sds(first.kind) or {}
+        if metric.name in sds:
+            return "calibrated", sds[metric.name]
+    canaries = [
+        differences_of(side.runs, (side.manifest.matrix.canary.cell, side.manifest.matrix.canary.baseline), metric.name)
+        for side in (first, second)
+        if side.manifest.matrix
+    ]
+    told = [spread(differences) for differences in canaries if len(differences) > 1]
+    return ("canary", max(told)) if told else ("unknown", 0.0)
+
+
+def _only(first: Side, second: Side) -> dict[str, list[Mapping[str, str]]]:
+    ours, theirs = ({_key(levels) for levels in side.cells.values()} for side in (first, second))
+    return {
+        "A": [levels for levels in first.cells.values() if _key(levels) not in theirs],
+        "B": [levels for levels in second.cells.values() if _key(levels) not in ours],
+    }
+
+
+def _key(levels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    return frozenset(levels.items())

@@ -1,0 +1,1 @@
+"""One run: load, sampler, fingerprint, verdict, record."""

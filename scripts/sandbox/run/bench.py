@@ -1,0 +1,61 @@
+"""One measurement of a running stack, with a result folder of its own."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sandbox.errors import ExitCode
+from sandbox.results.record import Record, Status
+from sandbox.results.store import Manifest, ResultFolder, slug_of
+from sandbox.run.carry_out import carry_out
+from sandbox.run.open_run import open_run, open_stack
+from sandbox.run.state import BenchRequest
+from sandbox.run.tool_commit import tool_commit
+from sandbox.stack.protocol import RunningStack
+from sandbox.workloads.common.model import Event, Second
+
+CELL, BLOCK = "bench", 1
+
+EXIT_CODES: dict[Status, ExitCode] = {
+    "ok": ExitCode.OK,
+    "failed": ExitCode.FAILED,
+    "infra_error": ExitCode.ENVIRONMENT,
+    "skipped": ExitCode.UNKNOWN,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+def bench(
+    stack: RunningStack, request: BenchRequest, results: Path, on_event: Callable[[Event], None]
+) -> tuple[Record, ResultFolder]:
+    """Measures a stack once; the record is on disk under ``results`` when this returns.
+
+    ``on_event`` gets a Progress for each step and a Second for each second of load. Ctrl-C gives a record with status
+    ``interrupted``. Raises SandboxError before anything is left for a request that cannot be met, SecretFoundError for
+    a record that would hold a password, and any unforeseen error after its record is written.
+    """
+    series: list[Second] = []
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Second):
+            series.append(event)
+        on_event(event)
+
+    opening = open_stack(stack, request, tell)
+    started = datetime.now(UTC).replace(microsecond=0)
+    slug = slug_of(f"{stack.profile}-{request.workload.name}")
+    manifest = Manifest(
+        kind="bench",
+        slug=slug,
+        profile=stack.profile,
+        command=list(request.command),
+        started_utc=started,
+        tool_commit=tool_commit(),
+    )
+    result = ResultFolder.create(results, manifest)
+    run = open_run(opening, request, result, CELL, BLOCK, started)
+    run.series = series
+    try:
+        return carry_out(run, result), result
+    finally:
+        result.finish(datetime.now(UTC).replace(microsecond=0))

@@ -1,0 +1,74 @@
+"""Carries one run out: its steps in order, and a record whatever comes of them."""
+
+from collections.abc import Callable
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.results.record import Record, Status
+from sandbox.results.store import ResultFolder
+from sandbox.run import steps
+from sandbox.run.compose_record import compose_record
+from sandbox.run.gather import gather
+from sandbox.run.state import Run, RunEndedError
+from sandbox.workloads.common.model import Progress, WorkloadError
+
+STEPS: tuple[tuple[str, Callable[[Run], None]], ...] = (
+    ("prove settings", steps.prove_settings),
+    ("prepare", steps.prepare),
+    ("warm up", steps.warm_up),
+    ("catch up", steps.catch_up),
+    ("measure", steps.measure),
+)
+
+
+def carry_out(run: Run, result: ResultFolder) -> Record:
+    """The record, saved in ``result``. An unforeseen error goes on to the caller once its record is saved.
+
+    Raises SecretFoundError for a record that would hold a password.
+    """
+    try:
+        status, reason = _take_steps(run)
+    except Exception as error:
+        _leave(run, result, "failed", f"unforeseen {type(error).__name__}: {error}")
+        raise
+    return _leave(run, result, status, reason)
+
+
+def _take_steps(run: Run) -> tuple[Status, str | None]:
+    name = STEPS[0][0]
+    try:
+        for name, step in STEPS:
+            run.session.tell(Progress(name, "begins"))
+            step(run)
+    except RunEndedError as end:
+        return _explained(run, end.status, end.reason)
+    except WorkloadError as error:
+        return _explained(run, "failed", str(error))
+    except TimeoutError as error:
+        return "infra_error", f"during {name}: {error}"
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}"
+    except KeyboardInterrupt:
+        return "interrupted", f"interrupted during {name}"
+    return "ok", None
+
+
+def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
+    """A failure for which a node's death accounts is not the workload's."""
+    dead = steps.died(run) if status == "failed" else {}
+    if not dead:
+        return status, reason
+    states = "; ".join(f"{name}: {state}" for name, state in dead.items())
+    return "infra_error", f"died during the run: {states}; then: {reason}"
+
+
+def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
+    try:
+        run.session.tell(Progress("save", "record, logs, samples"))
+        gather(run)
+    except KeyboardInterrupt:
+        status, reason = "interrupted", reason or "interrupted while logs were saved"
+    record = compose_record(run, status, reason)
+    result.save(record, run.secrets)
+    return record

@@ -1,0 +1,55 @@
+"""The data of a stack whose cells are run from restarts: which loads need what, and its preparation, once."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.run.open_run import open_stack
+from sandbox.run.state import BenchRequest, RunEndedError
+from sandbox.run.steps import wait_until_applied
+from sandbox.stack.protocol import RunningStack
+from sandbox.workloads.common.model import Event, WorkloadError
+
+SEED = 1
+"""Of the rows: the same for every stack."""
+
+
+def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
+    """One load for each piece of data that can be kept; where two want different data in one place, the first.
+
+    What a load uses up is made anew for each phase, so nothing is kept of it.
+    """
+    chosen: dict[str, BenchRequest] = {}
+    for bench in benches:
+        workload = bench.workload.workload
+        need = workload.data_needed(bench.parameters)
+        if need is not None and not workload.consumes_data:
+            chosen.setdefault(need.prefix, bench)
+    return list(chosen.values())
+
+
+def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
+    """Twelve hex digits of the data that these loads need on a stack of a plan (its hash)."""
+    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in benches]
+    told = [stack, *sorted(f"{need.prefix}/{need.key}" for need in needs if need)]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+
+def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], tell: Callable[[Event], None]) -> None:
+    """Makes the data of all these loads, and waits until every server of their groups has it.
+
+    Raises SandboxError (exit 4) where it cannot be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
+        for bench in benches:
+            session = open_stack(stack, bench, tell).session
+            try:
+                bench.workload.workload.prepare(session, Path(folder) / "prepare.log")
+                wait_until_applied(session)
+            except (WorkloadError, RunEndedError, TimeoutError) as problem:
+                raise SandboxError(
+                    "the data of the matrix cannot be made", str(problem), "try: make ps", ExitCode.ENVIRONMENT
+                ) from problem

@@ -1,0 +1,145 @@
+"""Runs in the client node: server status and host load, one JSON line per node and second, until its input ends."""
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+Emit = Callable[[dict[str, Any]], None]
+Ask = Callable[[], dict[str, Any]]
+
+STATUS = (
+    "SHOW GLOBAL STATUS WHERE Variable_name REGEXP '^(Com_(select|insert|update|delete|replace|begin|commit|rollback"
+    "|stmt_execute)|Handler_.*|Innodb_.*|Threads_.*|wsrep_.*|Bytes_.*|Questions|Queries|Connections|Uptime"
+    "|Aborted_.*|Created_tmp_.*|Select_.*|Sort_.*|Binlog_.*|Table_locks_.*|Threadpool_.*|Open_tables)$'"
+)
+
+
+def number(text: str) -> int | float | None:
+    """A status value; None where it is no number."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+class Server:
+    """One server's status over one connection, opened again after a failure."""
+
+    def __init__(self, target: dict[str, Any]) -> None:
+        self._target = target
+        self._connection: Any = None
+
+    def ask(self) -> dict[str, Any]:
+        """Status now, or null with the reason."""
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            with self._connection.cursor() as cursor:
+                cursor.execute(STATUS)
+                pairs = [(name, number(value)) for name, value in cursor.fetchall()]
+            return {"status": {name: value for name, value in pairs if value is not None}}
+        except (pymysql.MySQLError, OSError) as error:
+            self._connection = None
+            return {"status": None, "reason": f"{type(error).__name__}{error.args}"}
+
+    def _connect(self) -> Any:
+        return pymysql.connect(
+            host=self._target["host"],
+            port=self._target["port"],
+            read_default_file=self._target["credentials"],
+            connect_timeout=1,
+            read_timeout=2,
+            write_timeout=2,
+            autocommit=True,
+        )
+
+
+def host_load() -> dict[str, Any]:
+    """Raw counters of the machine: clock ticks, stall time in µs, load average; null where the kernel has none."""
+    ticks = [int(text) for text in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return {
+        "cpu_ticks": dict(zip(names, ticks, strict=True)),
+        "stalled_us": {name: stalled(name) for name in ("cpu", "io", "memory")},
+        "load_average": float(Path("/proc/loadavg").read_text().split()[0]),
+    }
+
+
+def stalled(resource: str) -> dict[str, int] | None:
+    """Total stall time of a resource from /proc/pressure, µs; None without pressure information."""
+    try:
+        lines = Path("/proc/pressure", resource).read_text().splitlines()
+    except OSError:
+        return None
+    return {line.split()[0]: int(line.rpartition("total=")[2]) for line in lines}
+
+
+def follow(name: str | None, ask: Ask, interval_s: float, emit: Emit, stop: threading.Event) -> None:
+    """Asks at every multiple of the interval on the monotonic clock; a slot it could not keep says so."""
+    began = time.monotonic()
+    slot = 0
+    while not stop.wait(max(0.0, began + slot * interval_s - time.monotonic())):
+        asked_s = time.monotonic() - began
+        emit({"node": name, "slot": slot, "t_s": round(asked_s, 4), **ask()})
+        done_s = time.monotonic() - began
+        upcoming = max(slot + 1, int(done_s / interval_s) + 1)
+        reason = f"missed: the answer before took {done_s - asked_s:.1f} s"
+        for missed in range(slot + 1, upcoming):
+            emit({"node": name, "slot": missed, "t_s": None, "status": None, "reason": reason})
+        slot = upcoming
+
+
+def printer(stop: threading.Event) -> Emit:
+    """Prints one whole line at a time; stops everything when nobody reads any more."""
+    lock = threading.Lock()
+
+    def emit(line: dict[str, Any]) -> None:
+        text = json.dumps(line, separators=(",", ":")) + "\n"
+        try:
+            with lock:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+        except OSError:
+            stop.set()
+
+    return emit
+
+
+def end_with_input(stop: threading.Event) -> None:
+    """Returns, having stopped everything, when standard input ends: whoever started this is gone or has had enough."""
+    sys.stdin.read()
+    stop.set()
+
+
+def main() -> None:
+    """Arguments: the targets and the interval as JSON."""
+    request = json.loads(sys.argv[1])
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    emit = printer(stop)
+    emit({"node": None, "began_utc_s": time.time()})
+    asks: list[tuple[str | None, Ask]] = [(None, lambda: {"host": host_load()})]
+    asks += [(target["name"], Server(target).ask) for target in request["targets"]]
+    jobs = [threading.Thread(target=end_with_input, args=(stop,), daemon=True)]
+    for name, ask in asks:
+        arguments = (name, ask, request["interval_s"], emit, stop)
+        jobs.append(threading.Thread(target=follow, args=arguments, daemon=True))
+    for job in jobs:
+        job.start()
+    while not stop.wait(60):
+        pass
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Verdicts on a run: were the settings in effect, did the load reach the servers, did they all live. Pure."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from sandbox.plan.condition import CONDITION, Condition
+from sandbox.results.record import CheckRecord, Metrics, Status
+from sandbox.stack.protocol import SettingProof
+
+REACHED_SHARE = 0.98
+"""Share of the load's statements that the servers must have counted; a proxy may answer a few by itself."""
+
+ALONE_SHARE = 1.1
+"""Above this multiple of the load's statements, somebody else was at work too."""
+
+PROBES_PER_S = 20
+"""Statements a second and server that probes, proxies and our own sampler may send."""
+
+SAMPLED_SHARE = 0.9
+
+ANSWERING_SHARE = 0.01
+"""Below this share of the load's statements, a server did not take part in answering it."""
+
+
+def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
+    """Whether every setting was confirmed by every server it applies to."""
+    wrong = [proof for proof in proofs if not proof.in_effect]
+    if not proofs:
+        return _check("settings_in_effect", "skipped", "the profile has no setting")
+    if not wrong:
+        return _check("settings_in_effect", "pass", f"{len(proofs)} proofs answered as they should")
+    told = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
+    return _check("settings_in_effect", "fail", told)
+
+
+def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, int]) -> CheckRecord:
+    """Whether the servers counted what the load says it sent."""
+    name, counted = "load_reached_server", sum(answered.values())
+    if metrics.queries is None:
+        return _uncounted(name, failure)
+    told = f"the load sent {metrics.queries} statements, the servers counted {counted}"
+    if not metrics.queries or not metrics.transactions:
+        return _check(name, "fail", f"the load completed no transaction; {told}")
+    return _check(name, "pass" if counted >= REACHED_SHARE * metrics.queries else "fail", told)
+
+
+def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:
+    """The servers that answered the load, with their counts; None for a load that counts no statements.
+
+    The busiest is always one of them; another only when probes cannot account for what it counted.
+    """
+    if not metrics.queries:
+        return None
+    least = max(ANSWERING_SHARE * metrics.queries, PROBES_PER_S * (metrics.measured_s or 0))
+    busiest = max(answered.values(), default=0)
+    return {name: count for name, count in answered.items() if count >= min(least, busiest)}
+
+
+def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int]) -> CheckRecord:
+    """Whether the servers were busy with this load only."""
+    name, counted = "load_alone", sum(answered.values())
+    if metrics.queries is None or metrics.measured_s is None:
+        return _uncounted(name, failure)
+    # A goodbye is counted as a statement, and a proxy has a word with the server for each client of its own.
+    sent = metrics.queries + 2 * (metrics.connections or 0)
+    allowed = ALONE_SHARE * sent + PROBES_PER_S * len(answered) * metrics.measured_s
+    told = f"the servers counted {counted} statements for the {metrics.queries} of the load"
+    return _check(name, "pass" if counted <= allowed else "unknown", told)
+
+
+def nodes_alive(down_at_start: Mapping[str, str], died: Mapping[str, str]) -> CheckRecord:
+    """Whether every node ran from start to end; ``died``: those that ran at the start and did not at the end."""
+    if died:
+        return _check("nodes_alive", "fail", "died during the run: " + _states(died))
+    if down_at_start:
+        return _check("nodes_alive", "unknown", "did not run from the start: " + _states(down_at_start))
+    return _check("nodes_alive", "pass", "every node ran from start to end")
+
+
+def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> CheckRecord:
+    """Whether the one-second samples are there; ``expected``: samples asked for, by server."""
+    short = {
+        name: f"{sampled.get(name, 0)} of {count} samples"
+        for name, count in expected.items()
+        if not count or sampled.get(name, 0) < SAMPLED_SHARE * count
+    }
+    if short or not expected:
+        return _check("servers_sampled", "unknown", _states(short) or "no server to sample")
+    return _check("servers_sampled", "pass", f"{sum(sampled.values())} samples of {len(expected)} servers")
+
+
+def condition_met(
+    condition: Condition, threads: int, samples: Mapping[str, Sequence[float]], servers: Sequence[str]
+) -> CheckRecord:
+    """Whether a condition of the matrix held; ``samples``: of its status variable, by server. Unproved is unmet."""
+    name = f"{CONDITION}_{condition.status}"
+    missing = [server for server in servers if not samples.get(server)]
+    if missing or not servers:
+        return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} holds it")
+    value = sum(_taken(condition, samples[server]) for server in servers)
+    told = f"{condition.status} is {value:g} ({condition.take}), it must be {condition.bound(threads)}"
+    if condition.met_by(value, threads):
+        return _check(name, "pass", told)
+    return _check(name, "fail", f"{condition.because}: {told}")
+
+
+def _taken(condition: Condition, samples: Sequence[float]) -> float:
+    if condition.take == "increase":
+        return samples[-1] - samples[0]
+    return max(samples) if condition.take == "highest" else statistics.median(samples)
+
+
+def verdict(failure: str | None, checks: Sequence[CheckRecord]) -> tuple[Status, str | None]:
+    """Status and reason of a run that went to its end; a node that died explains all that followed from it."""
+    failed = {check.name: check.detail for check in checks if check.verdict == "fail"}
+    if "nodes_alive" in failed:
+        return "infra_error", failed["nodes_alive"]
+    if failure:
+        return "failed", failure
+    unmet = {name: detail for name, detail in failed.items() if name.startswith(CONDITION)}
+    if len(unmet) < len(failed):
+        return "failed", "; ".join(f"{name}: {detail}" for name, detail in failed.items())
+    if unmet:
+        return "infra_error", "; ".join(unmet.values())
+    return "ok", None
+
+
+def _uncounted(name: str, failure: str | None) -> CheckRecord:
+    if failure:
+        return _check(name, "unknown", "the load ended without figures")
+    return _check(name, "skipped", "this workload counts no statements")
+
+
+def _check(name: str, outcome: str, detail: str) -> CheckRecord:
+    return CheckRecord.model_validate({"name": name, "verdict": outcome, "detail": detail})
+
+
+def _states(states: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}: {state}" for name, state in states.items())

@@ -1,0 +1,246 @@
+"""Runs a matrix: blocks in their order, a record for each run as it ends, and again from where it stopped."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.apply import split_assignments
+from sandbox.results.arms import differences, not_in_effect, unasked
+from sandbox.results.matrix_part import HostCheck
+from sandbox.results.record import Environment, Record
+from sandbox.results.store import ResultFolder
+from sandbox.run import in_client
+from sandbox.run.arms import Arms
+from sandbox.run.broken import dead_soon, died_told, is_broken, save_logs
+from sandbox.run.carry_out import carry_out
+from sandbox.run.compose_record import record_without_stack
+from sandbox.run.matrix_result import FINAL, MatrixRequest, begin, part_of, unfinished
+from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
+from sandbox.run.predict import load_s, overhead_s
+from sandbox.run.schedule import ScheduledRun, arms, schedule
+from sandbox.run.state import BenchRequest
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.refusals import NotReadyError
+from sandbox.workloads.common.in_client import ask_script
+from sandbox.workloads.common.model import Event, Progress, Second
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far a matrix is: runs done of all, the run that begins, seconds left as far as its own pace tells."""
+
+    done: int
+    runs: int
+    blocks: int
+    next: ScheduledRun
+    left_s: float | None
+
+
+MatrixEvent = Event | Advance
+
+
+def run_matrix(
+    request: MatrixRequest, stacks: Arms, results: Path, tell: Callable[[MatrixEvent], None]
+) -> ResultFolder:
+    """The result, ended. What an earlier start left unfinished is gone on with unless ``afresh``.
+
+    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError where nothing can run at all.
+    """
+    result = unfinished(request, results) or begin(request, results)
+    runner = _Runner(request, stacks, result, tell)
+    began = time.monotonic()
+    stacks.clear()
+    try:
+        runner.run()
+    finally:
+        stacks.discard_all()
+    runner.note_overhead(time.monotonic() - began)
+    result.finish(_now())
+    return result
+
+
+class _Runner:
+    """One matrix under way."""
+
+    def __init__(
+        self, request: MatrixRequest, stacks: Arms, result: ResultFolder, tell: Callable[[MatrixEvent], None]
+    ) -> None:
+        self.request, self.stacks, self.result, self.tell = request, stacks, result, tell
+        self.part = part = part_of(result)
+        self.arm_of_baseline = arms(request.experiment)[request.experiment.canary_of.stack_key]
+        planned = schedule(request.experiment, part.blocks, part.seed, 0 if request.gate else 1)
+        self.runs = [run for run in planned if run.of.name not in request.skipped]
+        self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
+        self.resumed = bool(self.done)
+        self.checked = {check.block for check in part.host_checks}
+        self.arm_of_cell = {run.cell: run.arm for run in planned}
+        self.baseline_variables: Mapping[str, Mapping[str, str]] | None = None
+        """What the baseline's servers said of themselves in its first good run."""
+        self.machines: dict[str, Environment] = {}
+        """By arm, the machine as its stack sees it: it does not change while the stack is up."""
+        self.arm_of_block: tuple[str, int] | None = None
+        self.paces: list[float] = []
+
+    def run(self) -> None:
+        """Every run that has no record yet."""
+        left = [run for run in self.runs if f"{run.cell}.{run.block}" not in self.done]
+        if self.request.experiment.matrix.depth == "slices" and not self._all_up(left):
+            return
+        for run in left:
+            began = time.monotonic()
+            self._advance(run)
+            record = self._one(run)
+            if record.status == "infra_error" and self.request.gate:
+                return
+            self.done.add(f"{run.cell}.{run.block}")
+            self.paces.append(time.monotonic() - began)
+
+    def note_overhead(self, wall_s: float) -> None:
+        """What it took beside the load, for the next prediction; not where an earlier start has done a part of it."""
+        if self.resumed or not self.runs:
+            return
+        experiment = self.request.experiment
+        spent_s = wall_s - load_s(experiment, self.runs)
+        self.result.note_overhead(spent_s, overhead_s(experiment, self.runs, self.request.bench_of))
+
+    def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
+        """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""
+        first_runs = {run.arm: run for run in reversed(left)}
+        for arm in sorted(first_runs):
+            self.tell(Progress("start", arm))
+            try:
+                self.stacks.ready(arm)
+            except SandboxError as error:
+                if error.exit_code is not ExitCode.ENVIRONMENT:
+                    raise
+                self.tell(Progress("start", f"{arm}: {error.what}"))
+                if self.request.gate:
+                    self._without_stack(first_runs[arm], error, {}, None)
+                    return False
+        return True
+
+    def _advance(self, run: ScheduledRun) -> None:
+        left = len(self.runs) - len(self.done)
+        recent = self.paces[-20:]
+        left_s = left * sum(recent) / len(recent) if recent else None
+        self.tell(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
+
+    def _one(self, run: ScheduledRun) -> Record:
+        """A run that leaves a record, whatever becomes of it."""
+        stack: RunningStack | None = None
+        try:
+            stack = self._ready(run)
+            if run.block and run.block not in self.checked:
+                self._check_host(run.block, stack)
+            record = self._compared(run, self._measured(run, stack))
+        except SandboxError as error:
+            dead = dead_soon(stack) if stack else {}
+            if not dead and error.exit_code is not ExitCode.ENVIRONMENT:
+                raise
+            record = self._without_stack(run, error, dead, stack)
+        if record.status == "interrupted":
+            raise KeyboardInterrupt
+        if is_broken(record):
+            self.stacks.discard(run.arm)
+            self.machines.pop(run.arm, None)
+        return record
+
+    def _ready(self, run: ScheduledRun) -> RunningStack:
+        """The run's stack. At depth ``restart`` no other lives beside it, and it was started for this block."""
+        if self.request.experiment.matrix.depth == "restart" and self.arm_of_block != (run.arm, run.block):
+            self.stacks.discard_all()
+            self.arm_of_block = (run.arm, run.block)
+        return self.stacks.ready(run.arm)
+
+    def _without_stack(
+        self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
+    ) -> Record:
+        """The record of a run whose stack could not be had, or had died before it; with the logs of what failed."""
+        asked, name = self._asked(run), self.result.path.name
+        reason = died_told(dead) or f"{error.what}: {error.known}"
+        profile = run.of.change.expression
+        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, _now())
+        folder = self.result.start_run(run.cell, run.block)
+        if isinstance(error, NotReadyError):
+            record = record.model_copy(update={"reason": error.what, "files": _save_log(folder, error)})
+        elif stack is not None:
+            record = record.model_copy(update={"files": save_logs(stack, folder)})
+        self.result.save(record, frozenset())
+        return record
+
+    def _check_host(self, block: int, stack: RunningStack) -> None:
+        client = next(node.name for node in stack.nodes() if node.kind == "client")
+        self.tell(Progress("host check", f"block {block}"))
+        figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+        self.result.note_host_check(HostCheck(block=block, **figures))
+        self.checked.add(block)
+
+    def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
+        series: list[Second] = []
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Second):
+                series.append(event)
+            self.tell(event)
+
+        asked = self._asked(run)
+        opening = open_stack(stack, asked, tell)
+        if opening.down:
+            raise SandboxError("its stack is not whole", died_told(opening.down), "make matrix", ExitCode.ENVIRONMENT)
+        opened = open_run(opening, asked, self.result, run.cell, run.block, _now())
+        opened.series = series
+        opened.environment = self.machines.get(run.arm, opened.environment)
+        record = carry_out(opened, self.result)
+        self.machines[run.arm] = record.environment
+        return record
+
+    def _compared(self, run: ScheduledRun, record: Record) -> Record:
+        """The record; ``failed`` where its arm is set up otherwise than was asked for."""
+        if record.status != "ok":
+            return record
+        refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
+        if refused:
+            told = "; ".join(f"{each.server}: {each.variable} is {each.arm}, not {each.baseline}" for each in refused)
+            return self._failed(record, f"SET is not in effect: {told}")
+        if run.arm == self.arm_of_baseline and self.baseline_variables is None:
+            self.baseline_variables = record.variables
+            for earlier in self.result.records():  # arms that came before the baseline
+                self._failed_if_unlike(self.arm_of_cell[earlier.cell], earlier)
+        return self._failed_if_unlike(run.arm, record)
+
+    def _failed_if_unlike(self, arm: str, record: Record) -> Record:
+        if self.baseline_variables is None or record.status != "ok":
+            return record
+        planned = [self.request.planned.get(each, {}) for each in (self.arm_of_baseline, arm)]
+        wrong, _ = unasked(differences(self.baseline_variables, record.variables), *planned)
+        if not wrong:
+            return record
+        return self._failed(record, f"the arms differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")
+
+    def _failed(self, record: Record, reason: str) -> Record:
+        failed = record.model_copy(update={"status": "failed", "reason": reason})
+        self.result.save(failed, frozenset())
+        return failed
+
+    def _asked(self, run: ScheduledRun) -> BenchRequest:
+        return replace(self.request.bench_of(run.of), seed=_seed(self.part.seed, run.block))
+
+
+def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
+    """Keeps the log's end beside the record; returns its entry in the record's list of files."""
+    name = f"logs/{error.node}.log"
+    (folder / "logs").mkdir()
+    (folder / name).write_text("\n".join(error.log) + "\n", encoding="utf-8")
+    return {f"log_{error.node}": name}
+
+
+def _seed(seed: int, block: int) -> int:
+    """The load's seed: every arm of a block draws the same rows, another block others."""
+    return (seed + 7919 * block) % LARGEST_SEED + 1
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,96 @@
+"""Opens a run: finds entry point, writer and servers, and refuses what cannot work before anything is left behind."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.results.store import ResultFolder
+from sandbox.run.state import BenchRequest, Run
+from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
+from sandbox.workloads.common.model import Event, Session
+
+LARGEST_SEED = 2**31 - 2
+"""sysbench takes a signed 32-bit seed; the warm-up uses the one after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A stack as a run finds it, asked once."""
+
+    session: Session
+    nodes: tuple[StackNode, ...]
+    roles: dict[str, ServerRole | None]
+    down: dict[str, str]
+
+
+def open_stack(stack: RunningStack, request: BenchRequest, tell: Callable[[Event], None]) -> Opening:
+    """Where the load goes and from where.
+
+    Raises SandboxError: exit 2 for ``VIA=`` or ``SEED=`` that cannot be used, exit 4 for a stack not fit to load.
+    """
+    seed = _seed(request.seed)
+    nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
+    entry = stack.entry_point(request.via, roles)
+    client = next((node.name for node in nodes if node.kind == "client"), None)
+    if client is None or client in down:
+        what = f"stack {stack.name} has no running client node"
+        raise SandboxError(what, "the load runs in the client node", "make ps", ExitCode.ENVIRONMENT)
+    servers = [
+        node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down
+    ]
+    writer = _writer(entry, servers, roles, stack.name)
+    session = Session(stack, client, entry, writer, servers, request.parameters, seed, tell)
+    return Opening(session, tuple(nodes), dict(roles), dict(down))
+
+
+def open_run(
+    opening: Opening, request: BenchRequest, result: ResultFolder, cell: str, block: int, started_utc: datetime
+) -> Run:
+    """The run as it stands before its first step, with its folder in the result."""
+    return Run(
+        stack=opening.session.stack,
+        request=request,
+        folder=result.start_run(cell, block),
+        run_id=f"{result.path.name}/{cell}.{block}",
+        cell=cell,
+        block=block,
+        started_utc=started_utc,
+        session=opening.session,
+        nodes=opening.nodes,
+        roles=opening.roles,
+        secrets=opening.session.stack.secrets(),
+        down_at_start=opening.down,
+    )
+
+
+def _seed(asked: int | None) -> int:
+    if asked is None:
+        return random.SystemRandom().randint(1, LARGEST_SEED)
+    if not 1 <= asked <= LARGEST_SEED:
+        what = f"SEED={asked} cannot be used"
+        raise SandboxError(what, f"a seed is a number from 1 to {LARGEST_SEED}", "make bench SEED=1")
+    return asked
+
+
+def _writer(
+    entry: EntryPoint, servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None], stack: str
+) -> EntryPoint:
+    """The entry point itself where it is a writer, else the first writer of its group."""
+    # Nobody asks an external server its role: it is written to, or it says that it cannot be.
+    writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
+    chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))
+    if chosen is None or chosen.port is None:
+        told = ", ".join(f"{server.name} {roles.get(server.name) or 'no answer'}" for server in servers)
+        what = f"group {entry.group_index} of stack {stack} has no writer"
+        raise SandboxError(what, told or "none of its servers runs", "make ps", ExitCode.ENVIRONMENT)
+    return EntryPoint(
+        node=chosen.name,
+        host=chosen.host,
+        port=chosen.port,
+        group_index=entry.group_index,
+        via="writer",
+        user=entry.user,
+        schema=entry.schema,
+    )

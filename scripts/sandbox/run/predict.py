@@ -1,0 +1,86 @@
+"""How long a matrix takes, before it starts or goes on: its own schedule, walked through with what things take."""
+
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.plan.experiment import Experiment
+from sandbox.plan.matrix import Cell
+from sandbox.results.store import all_results
+from sandbox.run.schedule import ScheduledRun, schedule
+from sandbox.run.state import BenchRequest
+
+# Measured on a two-core machine; what this host took for its last matrix corrects them (`known_pace`).
+RUN_OVERHEAD_S = 1.3
+"""Of a run: settings proved, servers asked before and after, sampler and load started, record saved."""
+THREAD_S = 0.006
+"""Of each thread and phase: connecting, and ending the transaction under way when the time is up."""
+START_S = 8.0
+"""Of a stack, from nothing to ready, and its removal."""
+ROWS_PER_S = 70_000.0
+HOST_CHECK_S = 1.0
+
+_LEAST_PACE, _MOST_PACE = 0.1, 10.0
+
+
+def runs_left(
+    experiment: Experiment,
+    blocks: int,
+    seed: int,
+    skipped: Collection[str],
+    done: Collection[str] = (),
+    first: int = 1,
+) -> list[ScheduledRun]:
+    """What is still to be run, in order; ``done``: names of runs, ``<cell>.<block>``; ``first``: the first block."""
+    planned = schedule(experiment, blocks, seed, first)
+    return [run for run in planned if run.of.name not in skipped and f"{run.cell}.{run.block}" not in done]
+
+
+def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
+    """Seconds of warm-up and measured load."""
+    return float(len(left) * (experiment.matrix.warmup + experiment.matrix.seconds))
+
+
+def overhead_s(experiment: Experiment, left: Iterable[ScheduledRun], bench_of: Callable[[Cell], BenchRequest]) -> float:
+    """Seconds of everything else: stacks that start, data that is made, and what surrounds each run."""
+    restarts = experiment.matrix.depth == "restart"
+    data: dict[str, dict[str, str]] = {}
+    """By arm, the data that its stack holds, by prefix."""
+    seconds, started, checked = 0.0, "", 0
+    for run in left:
+        bench = bench_of(run.of)
+        key = f"{run.arm}.{run.block}" if restarts else run.arm
+        if (key != started) if restarts else (run.arm not in data):
+            seconds, started = seconds + START_S, key
+            data[run.arm] = {}
+        seconds += _prepare_s(bench, data[run.arm])
+        seconds += RUN_OVERHEAD_S + THREAD_S * bench.parameters.threads * (2 if bench.parameters.warmup_s else 1)
+        seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
+    return seconds
+
+
+def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
+    """Of the data: nothing where it is there already; for each phase where a load uses it up."""
+    need = bench.workload.workload.data_needed(bench.parameters)
+    if need is None:
+        return 0.0
+    seconds = need.rows / ROWS_PER_S
+    if bench.workload.workload.consumes_data:
+        data.pop(need.prefix, None)
+        return seconds * (2 if bench.parameters.warmup_s else 1)
+    there = data.get(need.prefix) == need.key
+    data[need.prefix] = need.key
+    return 0.0 if there else seconds
+
+
+def known_pace(results: Path, host_class: str) -> float:
+    """What this host's newest whole matrix took beside its load, as a multiple of what was foreseen; 1: unknown."""
+    for result in reversed(all_results(results)):
+        try:
+            part = result.manifest.matrix
+        except (ValidationError, OSError):  # of another version of this tool
+            continue
+        if part and part.host_class == host_class and part.overhead_s and part.foreseen_overhead_s:
+            return min(max(part.overhead_s / part.foreseen_overhead_s, _LEAST_PACE), _MOST_PACE)
+    return 1.0

@@ -1,0 +1,99 @@
+"""The one-second samples of every server and of the machine, taken in the client node while a load runs."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sandbox.run import in_client
+from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.in_client import script_argv
+from sandbox.workloads.common.sql import targets_of
+
+INTERVAL_S = 1.0
+FIRST_SAMPLE_LIMIT_S = 15.0
+END_LIMIT_S = 5.0
+
+
+class Sampler:
+    """Samples from entry to exit of its ``with`` block; every line goes to ``path`` as it comes."""
+
+    def __init__(
+        self,
+        stack: RunningStack,
+        client: str,
+        servers: Sequence[StackNode],
+        path: Path,
+        watched: Collection[str] = (),
+    ) -> None:
+        self.host_lines: list[dict[str, Any]] = []
+        self.sampled: Counter[str] = Counter()
+        """Samples of each server that hold its status."""
+        self.missed: Counter[str] = Counter()
+        """Samples of each server that hold the reason why there is no status."""
+        self.watched: dict[str, dict[str, list[float]]] = {status: {} for status in watched}
+        """Of each status variable asked for, its samples in order, by server."""
+        self.complaints: list[str] = []
+        """What the sampler printed that is no sample."""
+        self._path = path
+        self._awaited = {target.name for target in targets_of(servers)}
+        self._all_sampled = threading.Event()
+        targets = [
+            {
+                "name": target.name,
+                "host": target.host,
+                "port": target.port,
+                "credentials": f"/sandbox/{target.account}.cnf",
+            }
+            for target in targets_of(servers)
+        ]
+        request = json.dumps({"interval_s": INTERVAL_S, "targets": targets})
+        self._stream = stack.stream(client, script_argv(in_client.__name__, "sampler", request), stdin="")
+        self._reader = threading.Thread(target=self._read, name="sampler", daemon=True)
+
+    def __enter__(self) -> "Sampler":
+        self._reader.start()
+        # The load starts after the first answers: connecting is no part of what is measured.
+        self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close_stdin()
+        self._reader.join(END_LIMIT_S)
+        if self._reader.is_alive():
+            self._stream.kill()
+            self._reader.join(END_LIMIT_S)
+
+    def _read(self) -> None:
+        with self._path.open("w", encoding="utf-8") as file:
+            for line in self._stream.lines():
+                file.write(line + "\n")
+                self._note(line)
+        self._all_sampled.set()
+
+    def _note(self, line: str) -> None:
+        try:
+            sample = json.loads(line)
+        except json.JSONDecodeError:
+            self.complaints.append(line)
+            return
+        node = sample.get("node")
+        if "host" in sample:
+            self.host_lines.append(sample)
+        elif node is not None:
+            counted = self.sampled if sample["status"] else self.missed
+            counted[node] += 1
+            self._awaited.discard(node)
+            self._watch(node, sample["status"] or {})
+        if not self._awaited and self.host_lines:
+            self._all_sampled.set()
+
+    def _watch(self, node: str, status: dict[str, Any]) -> None:
+        for name, samples in self.watched.items():
+            if name in status:
+                samples.setdefault(node, []).append(status[name])

@@ -1,0 +1,64 @@
+"""The order of runs: randomized complete blocks from one seed (statistics.md, rules 1 and 2)."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from sandbox.plan.experiment import Experiment
+from sandbox.plan.matrix import CANARY, Cell
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """One run to come: ``of`` is what it does (for the canary, the baseline), ``arm`` the stack that it runs on."""
+
+    block: int
+    cell: str
+    of: Cell
+    arm: str
+
+
+def arms(experiment: Experiment) -> dict[tuple[object, ...], str]:
+    """Stacks that the cells need, by what they must be started with, named in the order of the file."""
+    named: dict[tuple[object, ...], str] = {}
+    for cell in experiment.cells:
+        named.setdefault(cell.stack_key, f"arm{len(named) + 1}")
+    return named
+
+
+def schedule(experiment: Experiment, blocks: int, seed: int, first: int = 1) -> list[ScheduledRun]:
+    """Every run of every block from the ``first`` on, in order; the same seed gives the same order.
+
+    At depth ``slices`` all stacks are up: the cells that differ in nothing but their stack follow one another, so that
+    what is compared is close in time. At depth ``restart`` a stack is started once a block and its cells run in it.
+    """
+    draw = random.Random(seed)  # noqa: S311  (an order, no secret)
+    place = _by_level if experiment.matrix.depth == "slices" else _by_arm
+    return [run for block in range(first, blocks + 1) for run in place(_runs(experiment, block), draw)]
+
+
+def _runs(experiment: Experiment, block: int) -> Iterator[ScheduledRun]:
+    names = arms(experiment)
+    for cell in experiment.cells:
+        yield ScheduledRun(block, cell.name, cell, names[cell.stack_key])
+    yield ScheduledRun(block, CANARY, experiment.canary_of, CANARY)
+
+
+def _by_level(runs: Iterable[ScheduledRun], draw: random.Random) -> Iterator[ScheduledRun]:
+    """Levels that need no restart in random order; within each, the stacks in random order."""
+    return _shuffled_groups(runs, lambda run: run.of.load_key, draw)
+
+
+def _by_arm(runs: Iterable[ScheduledRun], draw: random.Random) -> Iterator[ScheduledRun]:
+    """Stacks in random order; within each, its levels in random order."""
+    return _shuffled_groups(runs, lambda run: run.arm, draw)
+
+
+def _shuffled_groups(
+    runs: Iterable[ScheduledRun], key: Callable[[ScheduledRun], object], draw: random.Random
+) -> Iterator[ScheduledRun]:
+    groups: dict[object, list[ScheduledRun]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    for group in draw.sample(list(groups.values()), len(groups)):
+        yield from draw.sample(group, len(group))

@@ -1,0 +1,76 @@
+"""A run under way: what it was asked, what it works with, and what its steps have found so far."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from sandbox.plan.condition import Condition
+from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
+from sandbox.run.snapshot import Snapshot
+from sandbox.stack.protocol import RunningStack, ServerRole, StackNode
+from sandbox.workloads.common.model import Parameters, Second, Session
+from sandbox.workloads.common.registry import NamedWorkload
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRequest:
+    """What ``make bench`` was asked for. ``seed`` None: one is drawn; ``command``: as typed, for the record."""
+
+    workload: NamedWorkload
+    parameters: Parameters
+    via: str | None = None
+    seed: int | None = None
+    command: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    """What must hold of the run's samples, or it has measured something else."""
+
+
+class RunEndedError(Exception):
+    """A run cannot go on, or is worth nothing; carries the status and reason of its record."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass
+class Run:
+    """The fixed part is set when the run opens; steps fill in the rest."""
+
+    stack: RunningStack
+    request: BenchRequest
+    folder: Path
+    run_id: str
+    cell: str
+    block: int
+    started_utc: datetime
+    session: Session
+    nodes: tuple[StackNode, ...]
+    roles: dict[str, ServerRole | None]
+    secrets: frozenset[str]
+    down_at_start: dict[str, str]
+    checks: list[CheckRecord] = field(default_factory=list)
+    series: list[Second] = field(default_factory=list)
+    preparation: PreparationRecord | None = None
+    load_command: tuple[str, ...] | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    before: dict[str, Snapshot] = field(default_factory=dict)
+    after: dict[str, Snapshot] = field(default_factory=dict)
+    answered: dict[str, int] | None = None
+    host_load: HostLoad = field(default_factory=HostLoad)
+    environment: Environment = field(default_factory=Environment)
+    """The machine; a run that is given it does not ask again."""
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def live_servers(self) -> list[StackNode]:
+        """Database servers of the whole stack that ran when the run opened."""
+        return [node for node in self.nodes if node.is_server and node.name not in self.down_at_start]
+
+    def keep(self, word: str, name: str) -> Path:
+        """Path of a file beside the record, entered in the record's list of files."""
+        path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
+        self.files[word] = name
+        return path

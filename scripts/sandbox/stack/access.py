@@ -1,0 +1,49 @@
+"""The way into a stack: an SQL client or a shell, to which the terminal is handed over."""
+
+import sys
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.events import Note, OnEvent
+from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import EntryPoint
+from sandbox.stack.stack import Stack
+
+ROOT_CNF = "/sandbox/root.cnf"
+APP_CNF = "/sandbox/app.cnf"
+_SHELL = "command -v bash >/dev/null && exec bash; exec sh"
+
+
+def client_argv(stack: Stack, entry: EntryPoint) -> list[str]:
+    """The command-line client at an entry point: root on a server, the application's user through a proxy."""
+    proxy = entry.node in {each.node for each in stack.members if each.kind == "proxy"}
+    program = stack.client.about["sql_client"]
+    credentials = APP_CNF if proxy or entry.via == "external" else ROOT_CNF
+    return [program, f"--defaults-file={credentials}", "-h", entry.host, "-P", str(entry.port)]
+
+
+def sql(stack: Stack, via: str | None, on_event: OnEvent) -> int:
+    """An interactive client (its history stays in the client node), or one that reads SQL from our input.
+
+    ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the entry point. Returns the client's
+    exit code: 1 where a statement failed. Raises SandboxError (exit 2) for a node there is none of.
+    """
+    entry = stack.entry_point(via)
+    terminal = sys.stdin.isatty()
+    if terminal:
+        on_event(Note(f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port})"))
+    return stack.docker.hand_over("exec", "-it" if terminal else "-i", stack.client.id, *client_argv(stack, entry))
+
+
+def shell(stack: Stack, node: str) -> int:
+    """A shell as root in a node; its exit code. SandboxError: exit 2 for no such node, exit 4 where it does not run."""
+    container = stack.container(node)
+    if not container.running:
+        raise SandboxError(
+            f"{node} does not run: {container.status.lower()}",
+            "a shell needs a container that runs",
+            f"try: make start{name_option(stack.name)}",
+            ExitCode.ENVIRONMENT,
+        )
+    return stack.docker.hand_over(
+        "exec", "-it" if sys.stdin.isatty() else "-i", "--user", "0", container.id, "sh", "-c", _SHELL
+    )

@@ -1,0 +1,131 @@
+"""`make doctor`: every prerequisite with its state and the fix."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sandbox.errors import SandboxError
+from sandbox.library import load_library, load_lock
+from sandbox.plan.images import built_alias
+from sandbox.plan.versions import at_least
+from sandbox.stack.engine import Docker
+from sandbox.stack.facts import read_info
+from sandbox.stack.find import leftover_projects
+from sandbox.stack.images import built_folders, engine_availability, registry_reachable
+from sandbox.stack.inventory import inventory
+from sandbox.stack.kernel import KernelProbe, begin_kernel_probe
+from sandbox.stack.naming import stack_name
+from sandbox.stack.preflight import available_memory_mb, free_disk_mb
+
+CheckState = Literal["ok", "warning", "missing", "unknown"]
+ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"
+MEMORY_LOW_MB, DISK_LOW_MB = 2048, 5120
+"""Below these a cluster of three with its proxy, and the images it needs, do not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One prerequisite. ``fix`` is empty where there is nothing to mend."""
+
+    name: str
+    state: CheckState
+    detail: str
+    fix: str = ""
+
+
+def examine(docker: Docker) -> list[Check]:
+    """Every check, in the order of what depends on what; without an engine, why it does not answer."""
+    try:
+        info = read_info(docker.ask("info", "--format", "{{json .}}"))
+    except SandboxError as problem:
+        return [Check("engine", "missing", f"{problem.what}: {problem.known}", problem.next_step)]
+    return _examine(docker, info)
+
+
+def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
+    available = engine_availability(load_lock(), docker)
+    leftovers = _leftovers(docker)  # before the probe's own containers are there
+    probe = begin_kernel_probe(docker, _client_image(available.local))
+    compose = docker.answer("compose", "version", "--short")
+    checks = [
+        _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
+        _floor("compose", compose.stdout.strip() if compose.code == 0 else "", COMPOSE_FLOOR),
+        _registry(docker),
+        _images(available.local),
+        leftovers,
+    ]
+    return [*checks, *_machine(info, probe), *(Check(*ability) for ability in probe.abilities())]
+
+
+def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
+    detail = f"{version}{', ' + more if more else ''} (floor {floor})"
+    if version and at_least(version, floor):
+        return Check(name, "ok", detail)
+    return Check(name, "missing", detail if version else "missing", "scripts/bootstrap, or a newer Docker")
+
+
+def _registry(docker: Docker) -> Check:
+    if registry_reachable(docker):
+        return Check("registry", "ok", "the engine reaches its registry")
+    return Check(
+        "registry",
+        "warning",
+        "the engine does not reach its registry within 2 s",
+        "nothing, for what is built here (make profiles); else its network or proxy",
+    )
+
+
+def _client_image(local: frozenset[str]) -> str | None:
+    image = load_library().catalog.images["client"]
+    build = image.series[image.default].build
+    alias = built_alias("client", image.default, build.suite) if build else None
+    return alias if alias in local else None
+
+
+def _images(local: frozenset[str]) -> Check:
+    wanted = built_folders(load_library().catalog)
+    missing = [alias for alias in wanted if alias not in local]
+    detail = f"{len(wanted) - len(missing)} of {len(wanted)} that are built here are here and up to date"
+    if not missing:
+        return Check("images", "ok", detail)
+    return Check("images", "warning", f"{detail}; not: {', '.join(missing)}", "make images   (or the first make up)")
+
+
+def _leftovers(docker: Docker) -> Check:
+    found = leftover_projects(inventory(docker))
+    names = [stack_name(project, checkout) for project, checkout in found.items()]
+    if not names:
+        return Check("leftovers", "ok", "none: every stack that is here runs")
+    return Check(
+        "leftovers", "warning", f"nothing of {', '.join(names)} runs", f"make down NAME={names[0]}, or make start"
+    )
+
+
+def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
+    disk_mb = free_disk_mb(info)
+    if disk_mb is None:
+        disk_mb = probe.disk_mb()
+    memory_mb = available_memory_mb(info)
+    return [
+        _amount("disk", disk_mb, DISK_LOW_MB, "docker system df shows what takes it"),
+        _amount("memory", memory_mb, MEMORY_LOW_MB, "make ps, and make down what is not needed"),
+        Check("cgroup", "ok", f"version {info.get('CgroupVersion') or '1'}, storage driver {info['Driver']}"),
+        _governor(probe.governor()),
+    ]
+
+
+def _amount(name: str, megabytes: int | None, low: int, fix: str) -> Check:
+    if megabytes is None:
+        return Check(name, "unknown", "cannot be seen from here", "make images   (it is then seen from a container)")
+    state: CheckState = "ok" if megabytes >= low else "warning"
+    return Check(name, state, f"{megabytes / 1024:.1f} GiB free", "" if state == "ok" else fix)
+
+
+def _governor(governor: str | None) -> Check:
+    if governor is None:
+        return Check("governor", "unknown", "the kernel shows none: a virtual machine's host decides")
+    if governor == "performance":
+        return Check("governor", "ok", governor)
+    fix = "cpupower frequency-set -g performance" if shutil.which("cpupower") else "the governor 'performance'"
+    return Check("governor", "warning", f"{governor}: figures vary with the clock", fix)

@@ -1,0 +1,153 @@
+"""The one way to the engine: the user's own `docker` client as a subprocess, its failures told in three lines.
+
+The client and no library, because contexts, Docker Desktop and ssh hosts then work exactly as the user's own `docker`
+does; python-on-whales costs 0.39 s of import on the way to the first progress line and hides what is needed here: a
+Compose file on standard input, a streaming exec, process groups of their own.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sandbox.errors import ExitCode, SandboxError
+
+_PATIENCE_S = 5.0
+"""How long a client may take to end after it was asked to, before it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a client command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Pending:
+    """A client command under way, in a process group of its own: Ctrl-C in the terminal is ours to hand on."""
+
+    def __init__(self, argv: Sequence[str], process: "subprocess.Popen[str]", stdin: str | None) -> None:
+        self.argv = argv
+        self._process = process
+        self._stdin = stdin
+
+    def answer(self, timeout_s: float | None = None) -> Answer:
+        """Waits for the end. TimeoutError past ``timeout_s``; the client is ended then, as on Ctrl-C."""
+        try:
+            stdout, stderr = self._process.communicate(self._stdin, timeout_s)
+        except subprocess.TimeoutExpired as late:
+            self.end()
+            raise TimeoutError(f"docker {self.argv[0]} did not end within {timeout_s} s") from late
+        except BaseException:
+            self.end()
+            raise
+        return Answer(self._process.returncode, stdout, stderr)
+
+    def output(self, timeout_s: float | None = None) -> str:
+        """Standard output. Raises SandboxError (exit 4) where the command failed."""
+        answer = self.answer(timeout_s)
+        if answer.code:
+            raise problem(self.argv, answer)
+        return answer.stdout
+
+    def end(self) -> None:
+        """Asks the client and its plugins to stop, then kills them. Harmless when repeated."""
+        end_group(self._process)
+
+
+class Docker:
+    """The engine that the user's `docker` talks to."""
+
+    def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
+        """Starts a command whose output is captured."""
+        source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+        process = _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds)
+        return Pending(argv, process, stdin)
+
+    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> Answer:
+        """Runs a command to its end, whatever its exit code. TimeoutError past ``timeout_s``."""
+        return self.begin(*argv, stdin=stdin).answer(timeout_s)
+
+    def ask(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> str:
+        """Standard output of a command. Raises SandboxError (exit 4) where it fails."""
+        return self.begin(*argv, stdin=stdin).output(timeout_s)
+
+    def stream(self, *argv: str, stdin: bool = False) -> "subprocess.Popen[str]":
+        """Starts a command whose output and errors come as one stream of lines; ``stdin``: its input is a pipe."""
+        source = subprocess.PIPE if stdin else subprocess.DEVNULL
+        return _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def hand_over(self, *argv: str) -> int:
+        """Gives the terminal (or our input and output) to a command; Ctrl-C is the command's until it ends."""
+        before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, since a child would inherit SIG_IGN
+        try:
+            return _popen(argv, process_group=None).wait()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object) -> "subprocess.Popen[str]":
+    """From the root folder: no `.env` and no Compose file of the current one may have a say."""
+    try:
+        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+            ["docker", *argv],
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            process_group=process_group,
+            cwd="/",
+            **options,
+        )
+    except FileNotFoundError as missing:
+        raise SandboxError(
+            "there is no docker client on this machine",
+            "Docker Engine 20.10 or newer is needed",
+            "try: scripts/bootstrap   (make doctor tells what else is missing)",
+            ExitCode.ENVIRONMENT,
+        ) from missing
+
+
+def end_group(process: "subprocess.Popen[str]") -> None:
+    """Ends a process that leads a group: asked first, killed when it does not listen."""
+    if process.poll() is not None:
+        return
+    for number, patience in ((signal.SIGTERM, _PATIENCE_S), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
+
+
+_UNREACHABLE = ("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
+                "failed to connect to the docker API")  # fmt: skip
+_NO_COMPOSE = ("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'")
+
+
+def problem(argv: Sequence[str], answer: Answer) -> SandboxError:
+    """The three lines for a client command that failed."""
+    text = answer.stderr.strip() or answer.stdout.strip()
+    last = text.rpartition("\n")[2] or f"exit code {answer.code}"
+    if "permission denied while trying to connect" in text:
+        return SandboxError(
+            "this user may not talk to the Docker engine",
+            last,
+            'try: sudo usermod -aG docker "$USER", then log in again',
+            ExitCode.ENVIRONMENT,
+        )
+    if any(sign in text for sign in _UNREACHABLE):
+        return SandboxError("the Docker engine does not answer", last, "try: make doctor", ExitCode.ENVIRONMENT)
+    if any(sign in text for sign in _NO_COMPOSE):
+        return SandboxError(
+            "this docker client has no Compose v2",
+            "2.23.1 or newer is needed",
+            "try: scripts/bootstrap   (puts the plugin in place)",
+            ExitCode.ENVIRONMENT,
+        )
+    return SandboxError(
+        f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor", ExitCode.ENVIRONMENT
+    )

@@ -1,0 +1,165 @@
+"""Where the load goes: `VIA=` and the default entry point, resolved over the nodes of a running stack."""
+
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.stack.inventory import Container
+from sandbox.stack.protocol import EntryPoint, ServerRole
+
+Roles = Callable[[], Mapping[str, ServerRole | None]]
+_SERVERS = ("database", "replica")
+_ROLES = ("writer", "reader")
+
+
+class Entries:
+    """The entry points of one stack; ``roles`` is asked only where the answer depends on them."""
+
+    def __init__(self, nodes: Sequence[Container], roles: Roles) -> None:
+        self._nodes = [node for node in nodes if node.about.get("ports") and node.kind in (*_SERVERS, "proxy")]
+        self._roles = roles
+        self._externals = _externals(nodes)
+
+    def resolve(self, via: str | None) -> EntryPoint:
+        """The entry point that ``VIA=`` names (None: the default).
+
+        Raises SandboxError: exit 2 where it is ambiguous or unknown, exit 4 where no server has the role.
+        """
+        if via is None or via in _ROLES:
+            return self._of_group(self._only_group(via), via)
+        name, _, port = via.partition(":")
+        node = self._named(name)
+        return node if isinstance(node, EntryPoint) else self._at(node, port or None, name if not port else via)
+
+    def choices(self) -> list[str]:
+        """What ``VIA=`` can be here."""
+        words = [f"{node.node}:{port}" for node in self._nodes for port in list(node.about["ports"])[1:]]
+        return [
+            *(node.node for node in self._nodes),
+            *words,
+            *_ROLES,
+            *(entry.node for entry in self._externals.values()),
+        ]
+
+    def externals(self) -> list[EntryPoint]:
+        """Servers that somebody else runs."""
+        return list(self._externals.values())
+
+    def writers(self) -> list[EntryPoint]:
+        """A writer of every group that has servers of its own."""
+        return [self._of_group(group, "writer") for group in self._groups() if group not in self._externals]
+
+    def defaults(self) -> list[EntryPoint]:
+        """The entry point of every group: what a summary shows."""
+        return [self._of_group(group, None) for group in self._groups()]
+
+    def _groups(self) -> list[int]:
+        return sorted({node.about["group"] for node in self._nodes if node.about["group"]} | set(self._externals))
+
+    def _only_group(self, via: str | None) -> int:
+        groups = self._groups()
+        if len(groups) == 1:
+            return groups[0]
+        if not groups:
+            raise SandboxError(
+                "the stack has no database server",
+                "an entry point is a server or its proxy",
+                "try: make ps",
+                ExitCode.ENVIRONMENT,
+            )
+        meant = f"VIA={via} is one of {len(groups)} groups'" if via else f"the stack has {len(groups)} groups"
+        raise SandboxError(
+            f"{meant}: which one is meant?",
+            f"VIA= can be {', '.join(self.choices())}",
+            f"try: VIA={self._nodes[0].node}",
+        )
+
+    def _of_group(self, group: int, role: str | None) -> EntryPoint:
+        """The group's last proxy; without one, or where a role is asked for, a server that has it now."""
+        proxies = [node for node in self._members(group) if node.kind == "proxy"]
+        if role is None and proxies:
+            return self._at(proxies[-1], None, proxies[-1].node)
+        if group in self._externals and role != "reader":
+            return self._externals[group]
+        return self._with_role(self._members(group), role or "writer", role or "writer")
+
+    def _members(self, group: int) -> list[Container]:
+        return [node for node in self._nodes if node.about["group"] == group and _is_entry(node)]
+
+    def _with_role(self, nodes: Sequence[Container], role: str, via: str) -> EntryPoint:
+        roles = self._roles()
+        for node in nodes:
+            if node.kind in _SERVERS and roles.get(node.node) == role:
+                return self._at(node, None, via)
+        told = ", ".join(
+            f"{node.node} {roles.get(node.node) or 'no answer'}" for node in nodes if node.kind in _SERVERS
+        )
+        raise SandboxError(
+            f"no server is a {role} now",
+            told or "the group has no server of its own",
+            "try: make ps",
+            ExitCode.ENVIRONMENT,
+        )
+
+    def _named(self, name: str) -> Container | EntryPoint:
+        """A node, or what a term stands for: its proxy, or the writer among its servers."""
+        for entry in self._externals.values():
+            if name in (entry.node, "external"):
+                return entry
+        exact = [node for node in self._nodes if node.node == name]
+        of_term = [
+            node for node in self._nodes if name in (node.about["term"], node.about["component"]) and _is_entry(node)
+        ]
+        found = exact or of_term
+        if not found:
+            raise SandboxError(
+                f"VIA={name} is no node and no term of this stack", did_you_mean(name, self.choices()), "try: make ps"
+            )
+        if len({node.about["group"] for node in found}) > 1:
+            raise SandboxError(
+                f"VIA={name} stands in several groups",
+                f"VIA= can be {', '.join(self.choices())}",
+                f"try: VIA={found[0].node}",
+            )
+        if len(found) > 1 and found[0].kind in _SERVERS:
+            return self._with_role(found, "writer" if found[0].kind == "database" else "reader", name)
+        return found[0]
+
+    def _at(self, node: Container, port: str | None, via: str) -> EntryPoint:
+        ports: Mapping[str, int] = node.about["ports"]
+        name = port or next(iter(ports))
+        if name not in ports:
+            raise SandboxError(
+                f"{node.node} has no port '{name}'",
+                f"it has {', '.join(ports)}",
+                f"try: VIA={node.node}:{next(iter(ports))}",
+            )
+        shown = f"{node.node}:{name}" if len(ports) > 1 and via not in _ROLES else via
+        return EntryPoint(node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"])
+
+
+def _is_entry(node: Container) -> bool:
+    """Whether it is what the term stands for, not a helper beside it."""
+    return bool(node.about["service"] == node.about["component"])
+
+
+def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
+    """Entry points of servers that somebody else runs, by group; the client knows their addresses."""
+    client = next((node for node in nodes if node.kind == "client"), None)
+    urls: Mapping[str, str] = client.about.get("externals", {}) if client else {}
+    return {int(group): external_entry(int(group), url) for group, url in urls.items()}
+
+
+def external_entry(group: int, url: str) -> EntryPoint:
+    """``mysql://user@host:3306/db`` as an entry point; port 3306 and schema sbtest where it names none."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return EntryPoint(
+        f"external{group}",
+        host,
+        parts.port or 3306,
+        group,
+        "external",
+        user=parts.username or "root",
+        schema=parts.path.strip("/") or "sbtest",
+    )

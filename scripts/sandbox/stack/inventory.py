@@ -1,0 +1,175 @@
+"""What exists on the engine by label: containers, networks and volumes, of one stack or of all."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.naming import stack_name
+from sandbox.stack.protocol import StackInputs
+
+LABEL = "sandbox.stack"
+HELPER = "helper"
+"""Kind of a container that is none of the plan's nodes."""
+
+_KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
+"""The order in which people read a stack."""
+
+_LABELS = {
+    "project": LABEL, "checkout": "sandbox.checkout", "profile": "sandbox.profile", "plan": "sandbox.plan",
+    "node": "sandbox.node", "kind": "sandbox.kind", "about": "sandbox.about", "inputs": "sandbox.inputs",
+    "forwards": "sandbox.forwards",
+}  # fmt: skip
+_FIELDS = {"id": "ID", "image": "Image", "state": "State", "status": "Status", "ports": "Ports", "created": "CreatedAt"}
+_PUBLISHED = re.compile(r"([0-9.]+):(\d+)(?:-\d+)?->(\d+)(?:-(\d+))?/tcp")
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container that carries our label. ``state`` is the engine's word: running, exited, created, paused, …"""
+
+    id: str
+    node: str
+    kind: str
+    project: str
+    checkout: str
+    profile: str
+    plan: str
+    image: str
+    state: str
+    status: str
+    created: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    inputs: StackInputs = field(default_factory=StackInputs)
+    published: Mapping[int, tuple[str, int]] = field(default_factory=dict)
+    """Port inside → (host address, host port)."""
+    forwards: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Of a publisher: port inside → (node, name of its port)."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its processes run."""
+        return self.state == "running"
+
+    @property
+    def health(self) -> str | None:
+        """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check sees it."""
+        found = re.search(r"\((?:health: )?(healthy|unhealthy|starting)\)", self.status)
+        return found[1] if found else None
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Everything of some stacks: containers, and (id or name, project, checkout) of networks and volumes."""
+
+    containers: tuple[Container, ...] = ()
+    networks: tuple[tuple[str, str, str], ...] = ()
+    volumes: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing at all is left."""
+        return not (self.containers or self.networks or self.volumes)
+
+    def projects(self) -> dict[str, str]:
+        """Project → checkout of everything found."""
+        found = {container.project: container.checkout for container in self.containers}
+        return found | {project: checkout for _, project, checkout in (*self.networks, *self.volumes)}
+
+    def of(self, project: str) -> "Inventory":
+        """What belongs to one project."""
+        return Inventory(
+            tuple(item for item in self.containers if item.project == project),
+            tuple(item for item in self.networks if item[1] == project),
+            tuple(item for item in self.volumes if item[1] == project),
+        )
+
+
+def containers(docker: Docker, project: str | None = None) -> tuple[Container, ...]:
+    """Every container of a stack (None: of all stacks), in one call."""
+    return _containers(_begin_containers(docker, project))
+
+
+def inventory(docker: Docker, project: str | None = None) -> Inventory:
+    """Everything of a stack (None: of all stacks), in three calls at once. SandboxError (exit 4) without an engine."""
+    pending = _begin_containers(docker, project)
+    networks = _begin_things(docker, "network", "ID", project)
+    volumes = _begin_things(docker, "volume", "Name", project)
+    return Inventory(_containers(pending), _things(networks), _things(volumes))
+
+
+def _filter(project: str | None) -> str:
+    return f"label={LABEL}={project}" if project else f"label={LABEL}"
+
+
+def _template(fields: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    parts = [f'"{name}":{{{{json .{value}}}}}' for name, value in fields.items()]
+    parts += [f'"{name}":{{{{json (.Label "{value}")}}}}' for name, value in labels.items()]
+    return "{" + ",".join(parts) + "}"
+
+
+def _begin_containers(docker: Docker, project: str | None) -> Pending:
+    return docker.begin(
+        "ps", "--all", "--no-trunc", "--filter", _filter(project), "--format", _template(_FIELDS, _LABELS)
+    )
+
+
+def _begin_things(docker: Docker, kind: str, name: str, project: str | None) -> Pending:
+    labels = {"project": LABEL, "checkout": _LABELS["checkout"]}
+    return docker.begin(kind, "ls", "--filter", _filter(project), "--format", _template({"id": name}, labels))
+
+
+def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:
+    rows = _rows(pending.output())
+    return tuple((row["id"], row["project"], row["checkout"]) for row in rows)
+
+
+def _containers(pending: Pending) -> tuple[Container, ...]:
+    found = [_container(row) for row in _rows(pending.output())]
+    return tuple(sorted(found, key=lambda each: (each.project, _place(each.kind), natural(each.node))))
+
+
+def _place(kind: str) -> int:
+    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+
+
+def _rows(text: str) -> Iterable[dict[str, str]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _container(row: Mapping[str, str]) -> Container:
+    return Container(
+        id=row["id"], node=row["node"], kind=row["kind"], project=row["project"], checkout=row["checkout"],
+        profile=row["profile"], plan=row["plan"], image=row["image"], state=row["state"], status=row["status"],
+        created=row["created"], about=json.loads(row["about"] or "{}"),
+        inputs=stack_inputs(json.loads(row["inputs"] or "{}")),
+        published=published_ports(row["ports"]),
+        forwards={int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()},
+    )  # fmt: skip
+
+
+def stack_inputs(data: Mapping[str, Any]) -> StackInputs:
+    """What the label ``sandbox.inputs`` says."""
+    return StackInputs(**{**data, "assignments": tuple(data.get("assignments", ()))})
+
+
+def published_ports(text: str) -> dict[int, tuple[str, int]]:
+    """``127.0.0.1:49153-49154->10000-10001/tcp`` (neighbours come as a range) → port inside → (host address, port)."""
+    found = {}
+    for host, outer, first, last in _PUBLISHED.findall(text):
+        for number in range(int(last or first) - int(first) + 1):
+            found[int(first) + number] = (host, int(outer) + number)
+    return found
+
+
+def natural(name: str) -> tuple[str, int]:
+    """Sorting key of a node's name: ``pxc2`` before ``pxc10``."""
+    word = name.rstrip("0123456789")
+    return word, int(name[len(word) :] or 0)
+
+
+def name_of(container: Container) -> str:
+    """Name of the stack a container belongs to."""
+    return stack_name(container.project, container.checkout)

@@ -1,0 +1,190 @@
+"""What the layers after `stack` may ask of a running stack; the real one and the FakeStack of the tests both fit."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from sandbox.plan.component import Kind
+from sandbox.plan.model import ImageOrigin
+
+ServerRole = Literal["writer", "reader"]
+
+
+@dataclass(frozen=True, slots=True)
+class StackNode:
+    """One node of a running stack. ``image`` is the reference, ``image_id`` the engine's ``sha256:…``."""
+
+    name: str
+    term: str
+    component: str
+    kind: Kind
+    group_index: int | None
+    family: Literal["mysql", "mariadb"] | None
+    topology: Literal["single", "galera", "gr"] | None
+    image: str | None
+    image_id: str | None
+    image_source: ImageOrigin | None
+    digest: str | None
+    package_version: str | None
+    """What the distribution or vendor calls it, such as ``1:11.8.6-0+deb13u1``; None where the image does not say."""
+    host: str
+    """Name under which the client node reaches it."""
+    port: int | None
+    """Entry port; None where it has none."""
+    has_container: bool = True
+    """False for an external server: no exec, no log, no root."""
+
+    @property
+    def is_server(self) -> bool:
+        """Whether SQL status can be asked of it as of a database server."""
+        return self.kind in ("database", "replica", "external")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPoint:
+    """Where the load goes, seen from the client node."""
+
+    node: str
+    host: str
+    port: int
+    group_index: int
+    via: str
+    """What it is in the user's words: ``haproxy1:rw``, ``writer``, ``pxc2``."""
+    multiplexes: bool = False
+    """Whether it shares server connections among clients, so that prepared statements must be off."""
+    user: str = "sbtest"
+    schema: str = "sbtest"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a command in a node ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingProof:
+    """The proof query of one setting on one node: what it should answer and what it did."""
+
+    setting: str
+    node: str
+    expected: str
+    answer: str | None
+    """None where the node did not answer at all."""
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether the server confirms the setting."""
+        return self.answer == self.expected
+
+
+@dataclass(frozen=True, slots=True)
+class StackInputs:
+    """What the user changed: ``SET=`` as typed, ``CPUS=``, ``MEMORY=``, an image; ``CNF=``, ``INIT=`` by their hash."""
+
+    assignments: tuple[str, ...] = ()
+    cpus: str | None = None
+    memory: str | None = None
+    cpuset: str | None = None
+    image: str | None = None
+    cnf_name: str | None = None
+    cnf_sha256: str | None = None
+    init_name: str | None = None
+    init_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the engine says of itself (`docker info`); it describes the machine where containers run."""
+
+    version: str
+    operating_system: str
+    kernel: str
+    architecture: str
+    cgroup_version: str
+    storage_driver: str
+    cpus: int
+    memory_bytes: int
+
+
+class Stream(Protocol):
+    """A command under way in a node."""
+
+    def lines(self) -> Iterator[str]:
+        """Lines as they come, standard output and error in one, without line ends; ends with the command."""
+        ...
+
+    def close_stdin(self) -> None:
+        """End of input for the command; harmless when repeated."""
+        ...
+
+    def wait(self, timeout_s: float) -> int:
+        """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
+        ...
+
+    def kill(self) -> None:
+        """Ends our side of the connection; what runs in the node is the caller's to end. Harmless when repeated."""
+        ...
+
+
+class RunningStack(Protocol):
+    """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be asked."""
+
+    @property
+    def name(self) -> str:
+        """Name of the stack, ``default`` when none was given."""
+        ...
+
+    @property
+    def profile(self) -> str:
+        """The expression it was started from."""
+        ...
+
+    @property
+    def inputs(self) -> StackInputs:
+        """What was changed at ``up`` beside the profile."""
+        ...
+
+    def nodes(self) -> Sequence[StackNode]:
+        """Every node that belongs to the stack, whether it runs or not."""
+        ...
+
+    def roles(self) -> Mapping[str, ServerRole | None]:
+        """Role of every database server, asked of it now; None where it does not answer."""
+        ...
+
+    def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
+        """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown."""
+        ...
+
+    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+        """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
+        ...
+
+    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
+        """Starts a command in a node; ``stdin`` is written and left open until ``close_stdin``."""
+        ...
+
+    def dead_nodes(self) -> Mapping[str, str]:
+        """Nodes whose container does not run, each with its state: ``exited (137), out of memory``."""
+        ...
+
+    def log(self, node: str, since: datetime | None = None) -> str:
+        """The node's log with timestamps, since a UTC time (None: since the container was made)."""
+        ...
+
+    def engine(self) -> Engine:
+        """The engine on which it runs."""
+        ...
+
+    def prove_settings(self) -> Sequence[SettingProof]:
+        """Runs the proof of every setting on every node it applies to, now."""
+        ...
+
+    def secrets(self) -> frozenset[str]:
+        """Every password of the stack: what must not be found in anything saved."""
+        ...

@@ -1,0 +1,110 @@
+"""`PUBLISH=1`: one small proxy container forwards free ports of 127.0.0.1 to the nodes; no node is touched for it."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sandbox.stack.events import Note, OnEvent
+from sandbox.stack.inventory import HELPER
+from sandbox.stack.locks import locked
+from sandbox.stack.stack import Stack
+
+_NODE = "publish1"
+_FIRST_PORT = 10000
+_LOCK_PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node's port can be reached on the host."""
+
+    node: str
+    port_name: str
+    host: str
+    port: int
+
+
+def publish(stack: Stack, on_event: OnEvent) -> Stack:
+    """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
+    with locked(
+        stack.project,
+        lambda: on_event(Note("another command is at work on the stack; waiting for it")),
+        _LOCK_PATIENCE_S,
+    ):
+        stack = stack.refreshed()
+        if stack.publisher is None:
+            _create(stack)
+        elif not stack.publisher.running:
+            stack.docker.ask("start", stack.publisher.id)
+        return stack.refreshed()
+
+
+def addresses(stack: Stack) -> list[Address]:
+    """What is published of a stack, now."""
+    publisher = stack.publisher
+    if publisher is None:
+        return []
+    return [
+        Address(node, name, *publisher.published[inner])
+        for inner, (node, name) in sorted(publisher.forwards.items())
+        if inner in publisher.published
+    ]
+
+
+def _create(stack: Stack) -> None:
+    """On a network of its own that has a way to the host, and on the stack's, which has none."""
+    docker, public, name = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
+    forwards = {
+        _FIRST_PORT + number: (each.node, port_name, port)
+        for number, (each, port_name, port) in enumerate(
+            (each, port_name, port) for each in stack.members for port_name, port in each.about["ports"].items()
+        )
+    }
+    labels = _labels(stack, forwards)
+    docker.ask("network", "create", *_label_options(labels), public)
+    ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
+    docker.ask(
+        "create",
+        "--name",
+        name,
+        "--hostname",
+        _NODE,
+        "--network",
+        public,
+        *_label_options(labels),
+        *ports,
+        "--entrypoint",
+        "bash",
+        stack.client.image,
+        "-c",
+        _script(forwards),
+    )
+    docker.ask("network", "connect", f"{stack.project}_stack", name)
+    docker.ask("start", name)
+
+
+def _labels(stack: Stack, forwards: Mapping[int, tuple[str, str, int]]) -> dict[str, str]:
+    targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
+    return {
+        "sandbox.stack": stack.project,
+        "sandbox.checkout": stack.checkout,
+        "sandbox.profile": stack.profile,
+        "sandbox.plan": stack.plan,
+        "sandbox.node": _NODE,
+        "sandbox.kind": HELPER,
+        "sandbox.forwards": json.dumps(targets),
+    }
+
+
+def _label_options(labels: Mapping[str, str]) -> list[str]:
+    return [option for name, value in labels.items() for option in ("--label", f"{name}={value}")]
+
+
+def _script(forwards: Mapping[int, tuple[str, str, int]]) -> str:
+    """One forwarder per port; a node's name is looked up anew for each connection."""
+    lines = [
+        f"socat TCP-LISTEN:{inner},fork,reuseaddr TCP:{shlex.quote(node)}:{port} &"
+        for inner, (node, _, port) in forwards.items()
+    ]
+    return "\n".join(["trap 'kill $(jobs -p); exit 0' TERM INT", *lines, "wait"])

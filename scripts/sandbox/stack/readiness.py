@@ -1,0 +1,175 @@
+"""Waits until every node of a stack is ready in its own sense: bounded, told as it changes, stopped by a death."""
+
+import queue
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from sandbox.errors import SandboxError
+from sandbox.results.redaction import mask
+from sandbox.stack.events import LogTail, NodeEvent, NodeState, OnEvent
+from sandbox.stack.inventory import Container
+from sandbox.stack.naming import name_option
+from sandbox.stack.probe import News, NewsQueue, Probe, deaths
+from sandbox.stack.protocol import ServerRole
+from sandbox.stack.refusals import NotReadyError
+from sandbox.stack.roles import is_server, server_role
+from sandbox.stack.stack import Stack, death
+
+MOVING_FACTOR = 5
+"""How many times its bound a node may take while its log still moves (design, rule 4)."""
+QUIET_S = 10.0
+"""A log without a new line for so long does not move."""
+LOG_LINES = 20
+_LOOK_EVERY_S = 2.0
+_TICK_S = 0.5
+_BROKEN_AT_MOST = 5
+"""So many questions in a row that could not even be asked are a failure, not a restart under way."""
+
+
+@dataclass
+class _Waiting:
+    """One node that is not ready yet; times in seconds since the wait began."""
+
+    container: Container
+    limit_s: float
+    answer: str = ""
+    broken: int = 0
+    log_line: str = ""
+    log_moved_s: float = 0.0
+    log_asked_s: float = float("-inf")
+
+
+class Readiness:
+    """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        on_event: OnEvent,
+        timeout_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._stack, self._docker, self._on_event = stack, stack.docker, on_event
+        self._clock, self._began = clock, clock()
+        self._news: NewsQueue = queue.SimpleQueue()
+        self.roles: dict[str, ServerRole | None] = {}
+        """What every server answered about its role when it was ready."""
+        self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
+
+    def wait(self) -> None:
+        """Returns when every node is ready.
+
+        Raises SandboxError (exit 4) when a node's time is over or its container ends; its log comes as an event before.
+        """
+        with deaths(self._docker, self._stack.project, self._news):
+            for waiting in list(self._open.values()):
+                self._begin(waiting.container)
+            with self._probes():
+                while self._open:
+                    self._take_news()
+                    for name in list(self._open):
+                        self._check_bound(name)
+
+    def _begin(self, container: Container) -> None:
+        if not container.running:
+            self._fail(container.node, f"does not run: {death(self._docker, container)}")
+        self._tell(container.node, "starting")
+        if container.about.get("ready") is None:
+            self._ready(container.node, "runs")
+
+    def _tell(self, node: str, state: NodeState, answer: str = "") -> None:
+        self._on_event(NodeEvent(node, state, answer, self._clock() - self._began))
+
+    def _ready(self, node: str, answer: str) -> None:
+        del self._open[node]
+        self._tell(node, "ready", answer)
+
+    def _take_news(self) -> None:
+        try:
+            news = self._news.get(timeout=_TICK_S)
+        except queue.Empty:
+            return
+        if news.kind in ("died", "broken"):
+            self._check_life(news)
+        elif news.node in self._open:
+            self._take_answer(self._open[news.node], news)
+
+    def _take_answer(self, waiting: _Waiting, news: News) -> None:
+        if news.kind == "role":
+            self.roles[news.node] = server_role(news.text)
+            return
+        waiting.answer, waiting.broken = news.text, 0
+        if news.kind == "ready":
+            self._ready(news.node, news.text)
+        else:
+            self._tell(news.node, "waiting", news.text)
+
+    def _check_life(self, news: News) -> None:
+        """A death that the engine tells, or a question that could not be asked; a restart that is over is neither."""
+        container = next((each for each in self._stack.members if each.node == news.node), None)
+        if container is None:
+            return
+        state = death(self._docker, container)
+        if not state.startswith("running"):
+            self._fail(news.node, f"does not run: {state}")
+        if news.kind == "broken" and news.node in self._open:
+            self._open[news.node].broken += 1
+            if self._open[news.node].broken >= _BROKEN_AT_MOST:
+                self._fail(news.node, f"cannot be asked whether it is ready: {news.text}")
+
+    def _check_bound(self, name: str) -> None:
+        waiting, seconds = self._open[name], self._clock() - self._began
+        if seconds < waiting.limit_s - QUIET_S:
+            return
+        self._look_at_log(waiting, seconds)
+        moving = seconds - waiting.log_moved_s < QUIET_S
+        if seconds >= waiting.limit_s * (MOVING_FACTOR if moving else 1):
+            expected = waiting.container.about.get("expected") or "success"
+            last = waiting.answer or "none"
+            self._fail(name, f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last})")
+
+    def _look_at_log(self, waiting: _Waiting, seconds: float) -> None:
+        """Notes whether the last line of the log is another one than a while ago."""
+        if seconds - waiting.log_asked_s < _LOOK_EVERY_S:
+            return
+        waiting.log_asked_s = seconds
+        answer = self._docker.answer("logs", "--timestamps", "--tail", "1", waiting.container.id)
+        line = answer.stdout + answer.stderr
+        if line != waiting.log_line:
+            waiting.log_line, waiting.log_moved_s = line, seconds
+
+    def _fail(self, name: str, predicate: str) -> None:
+        self._tell(name, "failed", predicate)
+        container = self._stack.container(name)
+        log = self._docker.stream("logs", "--tail", str(LOG_LINES), container.id).communicate()[0]
+        tail = tuple(mask(log, self._secrets()).splitlines()[-LOG_LINES:])
+        self._on_event(LogTail(name, tail))
+        raise NotReadyError(name, predicate, tail, name_option(self._stack.name))
+
+    def _secrets(self) -> frozenset[str]:
+        """The stack's passwords, as far as its client can be asked by now."""
+        with suppress(SandboxError):
+            return self._stack.secrets()
+        return frozenset()
+
+    @contextmanager
+    def _probes(self) -> Iterator[None]:
+        """One probe per node; leaving the block ends them."""
+        probes = [self._probe(waiting.container) for waiting in self._open.values()]
+        try:
+            for probe in probes:
+                probe.start()
+            yield
+        finally:
+            for probe in probes:
+                probe.end()
+
+    def _probe(self, container: Container) -> Probe:
+        """In the node's own container, or from the client where what is asked lies on the way."""
+        where, question = container, "ready"
+        if container.about["ready"] == "client":
+            where, question = self._stack.client, f"ready-{container.node}"
+        role = "role" if is_server(container) else ""
+        return Probe(self._docker, container.node, where.id, question, role, self._news)

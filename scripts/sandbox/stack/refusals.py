@@ -1,0 +1,81 @@
+"""Why a stack cannot be brought up, in three lines: another one has the name, or the engine refuses."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import inputs
+from sandbox.plan.model import Plan
+from sandbox.stack.engine import Answer, problem
+from sandbox.stack.inventory import stack_inputs
+from sandbox.stack.naming import name_option
+from sandbox.stack.stack import Stack
+
+
+class NotReadyError(SandboxError):
+    """A node did not get ready, or died meanwhile. ``log``: the end of its log, free of passwords."""
+
+    def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str) -> None:
+        super().__init__(
+            f"{node} {predicate}",
+            "the stack stays as it is, for you to look at; the end of the node's log is above",
+            f"try: make logs{name_option} NODE={node}   (make down{name_option} removes the stack)",
+            ExitCode.ENVIRONMENT,
+        )
+        self.node, self.log = node, log
+
+
+def another_stack(stack: Stack, plan: Plan) -> SandboxError:
+    """What differs between the stack that has the name and the plan that wants it."""
+    option = name_option(stack.name)
+    if stack.profile != plan.profile:
+        what = f"the stack '{stack.name}' is another profile: {stack.profile}"
+        known = f"asked for was {plan.profile}"
+    else:
+        what = f"the stack '{stack.name}' was made from the same profile, but otherwise"
+        known = (
+            _input_differences(stack, plan)
+            or "a component, setting or image reference of the checkout has changed since"
+        )
+    return SandboxError(what, known, f"try: make down{option} first, or NAME=<another name> beside it")
+
+
+def _input_differences(stack: Stack, plan: Plan) -> str:
+    now, then = asdict(stack_inputs(inputs(plan))), asdict(stack.inputs)
+    words = {
+        "assignments": "SET",
+        "cpus": "CPUS",
+        "memory": "MEMORY",
+        "image": "IMAGE",
+        "cnf_sha256": "CNF",
+        "init_sha256": "INIT",
+    }
+    pairs = [(word, _shown(then[name]), _shown(now[name])) for name, word in words.items() if then[name] != now[name]]
+    return "; ".join(f"{word} was {old}, now {new}" for word, old, new in pairs)
+
+
+def _shown(value: object) -> str:
+    if not value:
+        return "not given"
+    return " ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)[:16]
+
+
+_KNOWN_REFUSALS = {
+    "no space left on device": "try: docker system df   (shows what takes it)",
+    "non-overlapping": "try: make clean   (every stack takes one of the engine's networks)",
+    "no such image": "try: make images PROFILE={profile}",
+}
+
+
+def not_started(argv: Sequence[str], answer: Answer, plan: Plan) -> SandboxError:
+    """Compose could not make the stack: nothing of it ran, and what it made is removed."""
+    last = answer.stderr.strip().rpartition("\n")[2]
+    for sign, next_step in _KNOWN_REFUSALS.items():
+        if sign in last.lower():
+            return SandboxError(
+                f"the engine cannot start {plan.profile}",
+                last,
+                next_step.format(profile=plan.profile),
+                ExitCode.ENVIRONMENT,
+            )
+    return problem(argv, answer)

@@ -1,0 +1,66 @@
+"""Questions that only the running servers can answer: which role they have, whether a setting is in effect."""
+
+from collections.abc import Mapping, Sequence
+
+from sandbox.stack.engine import Answer, Docker, Pending
+from sandbox.stack.inventory import Container
+from sandbox.stack.protocol import ServerRole, SettingProof
+
+_PATIENCE_S = 10.0
+"""A server that hangs must not hang the question about the others."""
+
+
+def ask_roles(docker: Docker, nodes: Sequence[Container]) -> dict[str, ServerRole | None]:
+    """Role of every database server, all asked at once; None for one that does not run or does not answer."""
+    servers = [node for node in nodes if is_server(node)]
+    answers = _ask_all(docker, [(node.node, node, "role") for node in servers if node.running])
+    return {server.node: server_role(answers.get(server.node)) for server in servers}
+
+
+def is_server(node: Container) -> bool:
+    """Whether a node has a role."""
+    return node.kind in ("database", "replica")
+
+
+def server_role(answer: str | None) -> ServerRole | None:
+    """The role that a server's answer names; None for any other answer."""
+    if answer == "writer":
+        return "writer"
+    return "reader" if answer == "reader" else None
+
+
+def prove_settings(docker: Docker, nodes: Sequence[Container]) -> list[SettingProof]:
+    """Asks for every setting on every node it applies to, all at once."""
+    client = next((node for node in nodes if node.kind == "client"), None)
+    asked: list[tuple[str, Container, str]] = []
+    expected: dict[str, tuple[str, str, str]] = {}
+    for node in nodes:
+        for setting, proof in node.about.get("proofs", {}).items():
+            key = f"{setting} on {node.node}"
+            expected[key] = (setting, node.node, proof["expect"])
+            where = node if proof["via"] == "self" else client
+            question = f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
+            if where is not None and where.running:
+                asked.append((key, where, question))
+    answers = _ask_all(docker, asked)
+    return [SettingProof(setting, node, expect, answers.get(key)) for key, (setting, node, expect) in expected.items()]
+
+
+def _ask_all(docker: Docker, questions: Sequence[tuple[str, Container, str]]) -> Mapping[str, str | None]:
+    """(key, container, question to its probe) → answer, None where there was none; every client runs at once."""
+    pending = [
+        (key, docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
+        for key, container, question in questions
+    ]
+    return {key: _printed(_bounded(one)) for key, one in pending}
+
+
+def _bounded(pending: Pending) -> Answer:
+    try:
+        return pending.answer(_PATIENCE_S)
+    except TimeoutError:
+        return Answer(124, "", "")
+
+
+def _printed(answer: Answer) -> str | None:
+    return answer.stdout.strip() if answer.code == 0 else None

@@ -1,0 +1,109 @@
+"""Makes a basis: one server's first start in a container without a network, stopped in order, its directory kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import Identity, compose_document, plan_hash
+from sandbox.plan.model import Plan
+from sandbox.stack.create import node_archive, unescaped
+from sandbox.stack.engine import Docker
+from sandbox.stack.inventory import HELPER, LABEL
+from sandbox.stack.secrets import draw_secrets
+from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots.helper import copy_stopped, snapshot_mount
+from sandbox.stack.snapshots.restore import usable
+from sandbox.stack.snapshots.shelf import Facts
+
+_NODE = "basis1"
+_UNTIL_READY = "for i in $(seq 600); do sh /sandbox/probe ready && exit 0; sleep 0.2; done; exit 1"
+
+
+def ensure_basis(docker: Docker, plan: Plan, identity: Identity) -> Facts | None:
+    """Makes the basis that a plan of one server stands for; None where it is there, or is just being made.
+
+    Whatever it starts carries the label of the stack of ``identity``, whose lock the caller holds, and is gone
+    afterwards. Raises SandboxError (exit 4) where the server does not start, or the engine or the disk refuses.
+    """
+    key = plan_hash(plan)
+    with shelf.claim([key]) as ours:
+        if not ours or usable(docker, plan) is not None:
+            return None
+        server = _FirstStart(docker, plan, identity)
+        try:
+            server.run_to_its_end()
+            return shelf.make(docker, key, plan.profile, identity.checkout, server.copied)
+        finally:
+            server.remove()
+
+
+class _FirstStart:
+    """One server on volumes of its own."""
+
+    def __init__(self, docker: Docker, plan: Plan, identity: Identity) -> None:
+        self.docker, self.plan, self.identity = docker, plan, identity
+        self.node = plan.databases[0]
+        self.secrets = draw_secrets(plan)
+        self.document = compose_document(plan, self.secrets, identity)
+        self.service: Mapping[str, Any] = self.document["services"][self.node.name]
+        self.targets = dict(str(entry).split(":")[:2] for entry in self.service["volumes"])
+        self.container = ""
+
+    def _volume(self, name: str) -> str:
+        return f"{self.identity.project}_{_NODE}-{name}"
+
+    def _labels(self) -> list[str]:
+        labels = {LABEL: self.identity.project, "sandbox.checkout": self.identity.checkout}
+        return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+
+    def run_to_its_end(self) -> None:
+        """The first start, until the server answers, and its stop in order."""
+        for name in self.targets:
+            self.docker.ask("volume", "create", *self._labels(), self._volume(name))
+        self.container = self.docker.ask("create", *self._options(), self.node.image, *self._arguments()).strip()
+        self.docker.ask("cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0))
+        self.docker.ask("start", self.container)
+        self.docker.ask("exec", self.container, "sh", "-c", _UNTIL_READY)
+        self.docker.ask("stop", "--time", "60", self.container)
+        code = self.docker.ask("inspect", "--format", "{{.State.ExitCode}}", self.container).strip()
+        if code != "0":
+            raise SandboxError(
+                f"{self.node.image} did not stop in order",
+                f"exit code {code}",
+                "try: make doctor",
+                ExitCode.ENVIRONMENT,
+            )
+
+    def _options(self) -> list[str]:
+        options = ["--network", "none", "--hostname", self.node.name, *self._labels()]
+        options += ["--label", f"sandbox.kind={HELPER}", "--label", f"sandbox.node={_NODE}"]
+        options += ["--user", self.service["user"]] if "user" in self.service else []
+        for name, value in self.service.get("environment", {}).items():
+            options += ["--env", unescaped(f"{name}={value}")]
+        for name, target in self.targets.items():
+            options += ["--volume", f"{self._volume(name)}:{target}"]
+        entrypoint = self.service.get("entrypoint")
+        return options + (["--entrypoint", unescaped(entrypoint[0])] if entrypoint else [])
+
+    def _arguments(self) -> list[str]:
+        return [unescaped(word) for word in [*self.service.get("entrypoint", [])[1:], *self.service.get("command", [])]]
+
+    def copied(self) -> Facts:
+        """The directory as a snapshot of the plan."""
+        key, names = plan_hash(self.plan), list(self.targets)
+        mounts = [snapshot_mount(shelf.volume_name(key))]
+        mounts += [f"{self._volume(name)}:/from/{name}:ro" for name in names]
+        image, identity = self.plan.client.image, self.identity
+        size = copy_stopped(self.docker, image, identity.project, identity.checkout, mounts)
+        image_id = self.docker.ask("image", "inspect", "--format", "{{.Id}}", self.node.image).strip()
+        return Facts(
+            key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
+            uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(names, self.node.name),
+            bytes=size, made_unix_s=shelf.now_unix_s(),
+        )  # fmt: skip
+
+    def remove(self) -> None:
+        """The container and its volumes."""
+        if self.container:
+            self.docker.answer("rm", "--force", self.container)
+        self.docker.answer("volume", "rm", "--force", *map(self._volume, self.targets))

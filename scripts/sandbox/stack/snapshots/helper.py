@@ -1,0 +1,74 @@
+"""The container that copies: mounts the volumes, runs our script in the client's image, is gone with the command."""
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from types import TracebackType
+from typing import Any, Self
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.inventory import HELPER, LABEL
+from sandbox.stack.snapshots import in_helper
+
+_SNAPSHOT = "/snapshot"
+
+
+class CopyHelper:
+    """One helper container; as a context it ends with the block. It carries its stack's label, so `down` removes it."""
+
+    def __init__(self, docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> None:
+        """``mounts``: ``volume:path[:ro]`` each."""
+        labels = {LABEL: project, "sandbox.checkout": checkout, "sandbox.kind": HELPER, "sandbox.node": "snapshot1"}
+        options = [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+        options += [word for mount in mounts for word in ("--volume", mount)]
+        source = files(in_helper).joinpath("copy_volumes.py").read_text(encoding="utf-8")
+        self._process: subprocess.Popen[str] = docker.stream(
+            "run", "--rm", "--interactive", "--network", "none", "--user", "0", *options, image,
+            "python3", "-u", "-c", source, stdin=True,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process.stdin:
+            self._process.stdin.close()
+        if kind is None:
+            self._process.wait()
+        end_group(self._process)
+
+    def ask(self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]) -> int | None:
+        """One piece of work, done. Raises SandboxError (exit 4) with what the helper says where it cannot be."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise AssertionError("the helper has no pipes")
+        line = ""
+        try:
+            self._process.stdin.write(json.dumps({"work": work, "volumes": volumes}) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+            answer: dict[str, Any] = json.loads(line)
+        except (OSError, json.JSONDecodeError):
+            rest = [each for each in (line + self._process.stdout.read()).splitlines() if each]
+            said = rest[-1] if rest else "it said nothing"
+            raise SandboxError(
+                "a snapshot's helper container failed", said, "try: make doctor   (disk space)", ExitCode.ENVIRONMENT
+            ) from None
+        return answer["bytes"] if isinstance(answer["bytes"], int) else None
+
+
+def copy_stopped(docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> int:
+    """Everything at /from, of servers that do not run, into the snapshot; its size in bytes. SandboxError (exit 4)."""
+    names = [mount.partition(":/from/")[2].removesuffix(":ro") for mount in mounts if ":/from/" in mount]
+    with CopyHelper(docker, image, project, checkout, mounts) as helper:
+        for work in ("first", "second"):
+            helper.ask(work, names)
+        return helper.ask("finish", names) or 0
+
+
+def snapshot_mount(volume: str) -> str:
+    """The mount of the volume of a snapshot that is made."""
+    return f"{volume}:{_SNAPSHOT}"

@@ -1,0 +1,1 @@
+"""Python that runs in a helper container: shipped as source, no import of ours in here."""

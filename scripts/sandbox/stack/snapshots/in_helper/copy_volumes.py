@@ -1,0 +1,109 @@
+"""Runs in a helper: copies data directories into a snapshot, once while they live and once while they stand still.
+
+Volumes are mounted at /from/NAME or /to/NAME, the snapshot that is made at /snapshot, those that are read at
+/snapshots/VOLUME. Standard input has one request a line,
+standard output one answer for each.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+SNAPSHOT, SOURCES, TARGETS = Path("/snapshot"), Path("/from"), Path("/to")
+SNAPSHOTS = Path("/snapshots")
+CERTIFICATES = ("./*.pem",)
+LEFT_OUT = (
+    # What each server makes for itself: its identity, temporary and spare files, caches.
+    "./auto.cnf", "./ibtmp1", "./#innodb_temp/*", "./#innodb_redo/*_tmp", "./galera.cache", "./gvwstate.dat",
+    "./*.pid", "./*.sock", "./*.lock",
+)  # fmt: skip
+CHANGED_MEANWHILE = 1
+"""What tar answers where a file changed while it was read: the second pass reads it again."""
+
+
+def archive(name: str, level: int, compress: bool) -> None:
+    """One pass over a volume: everything (0), or what changed since the first one (1), as tar's own record knows it."""
+    listing = f"--listed-incremental={SNAPSHOT / name}.listing"
+    left_out = [f"--exclude={pattern}" for pattern in LEFT_OUT]
+    target = SNAPSHOT / f"{name}.{level}.tar"
+    command = ["tar", "-C", str(SOURCES / name), "-c", "--anchored", "--numeric-owner", listing, *left_out, "."]
+    with target.open("wb") as file:
+        if not compress:
+            done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, check=False)
+        else:
+            with subprocess.Popen(["zstd", "-q", "-1", "-c"], stdin=subprocess.PIPE, stdout=file) as squeezer:
+                done = subprocess.run(command, stdout=squeezer.stdin, stderr=subprocess.PIPE, check=False)
+                squeezer.communicate()
+                if squeezer.returncode:
+                    sys.exit("zstd failed: is the disk full?")
+    if done.returncode > (CHANGED_MEANWHILE if level == 0 else 0):
+        sys.exit(done.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+
+
+def first_pass(names: list[str]) -> None:
+    """Everything, while the servers run."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: archive(name, 0, compress=True), names))
+
+
+def second_pass(names: list[str]) -> None:
+    """What changed since, while they stand still: not compressed, since every moment counts."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda name: archive(name, 1, compress=False), names))
+
+
+def finish(names: list[str]) -> int:
+    """The second pass compressed as well, all of it on disk; returns the snapshot's size in bytes."""
+    for name in names:
+        subprocess.run(["zstd", "-q", "-1", "--rm", "-f", str(SNAPSHOT / f"{name}.1.tar"), "-o",
+                        str(SNAPSHOT / f"{name}.1.tar.zst")], check=True)  # fmt: skip
+        (SNAPSHOT / f"{name}.0.tar").rename(SNAPSHOT / f"{name}.0.tar.zst")
+        (SNAPSHOT / f"{name}.listing").unlink()
+    subprocess.run(["sync", "-f", str(SNAPSHOT)], check=True)
+    return sum(path.stat().st_size for path in SNAPSHOT.iterdir())
+
+
+def restore(volumes: dict[str, dict[str, Any]]) -> None:
+    """Fills every volume at /to; ``volumes``: name → where its files come from (`Source` in restore.py)."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda item: fill(TARGETS / item[0], **item[1]), volumes.items()))
+
+
+def fill(target: Path, snapshot: str, archive: str, position: str | None, new_identity: bool) -> None:
+    """One volume: both passes one after the other, as tar's incremental mode unpacks them."""
+    left_out = [f"--exclude={pattern}" for pattern in CERTIFICATES] if new_identity else []
+    for level in (0, 1):
+        packed = SNAPSHOTS / snapshot / f"{archive}.{level}.tar.zst"
+        with subprocess.Popen(["zstd", "-qdc", str(packed)], stdout=subprocess.PIPE) as source:
+            command = ["tar", "-C", str(target), "-x", "--numeric-owner", "--listed-incremental=/dev/null", *left_out]
+            done = subprocess.run(command, stdin=source.stdout, capture_output=True, check=False)
+        if done.returncode or source.returncode:
+            sys.exit(done.stderr.decode(errors="replace").strip().rpartition("\n")[2] or "the snapshot cannot be read")
+    if position:
+        set_position(target, *position.split(":"))
+
+
+def set_position(folder: Path, uuid: str, seqno: str) -> None:
+    """What a node writes when it stops in order: with it a start asks InnoDB nothing."""
+    lines = ["# GALERA saved state", "version: 2.1", f"uuid:    {uuid}", f"seqno:   {seqno}", "safe_to_bootstrap: 0"]
+    path, owner = folder / "grastate.dat", folder.stat()
+    path.write_text("\n".join(lines) + "\n")
+    os.chown(path, owner.st_uid, owner.st_gid)
+    path.chmod(0o660)
+
+
+WORK: dict[str, Callable[..., int | None]] = {
+    "first": first_pass,
+    "second": second_pass,
+    "finish": finish,
+    "restore": restore,
+}
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print(json.dumps({"done": request["work"], "bytes": WORK[request["work"]](request["volumes"])}), flush=True)

@@ -1,0 +1,127 @@
+"""What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' bases."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sandbox.errors import SandboxError
+from sandbox.plan.compose import Identity, plan_hash
+from sandbox.plan.model import Node, Plan
+from sandbox.plan.renewal import restorable
+from sandbox.stack.engine import Docker
+from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots.helper import CopyHelper
+from sandbox.stack.snapshots.shelf import Snapshot
+
+
+class NotRestoredError(Exception):
+    """Volumes could not be filled; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one volume's files come from. ``position``: Galera's UUID:SEQNO, None for a server that has none."""
+
+    snapshot: str
+    archive: str
+    position: str | None
+    new_identity: bool
+    """Whether the server makes certificates of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Sources by Compose's name of a volume, such as ``mysql1-data``; the label that says so; how `up` tells it."""
+
+    sources: Mapping[str, Source]
+    snapshots: tuple[Snapshot, ...]
+    uuid: str
+    """Of the group: its name stays what its members' metadata call it."""
+    label: str
+    told: str
+    whole: bool
+    """Whether the stack is then as it was kept: nothing is left to be kept of it."""
+
+
+def from_snapshot(snapshot: Snapshot) -> Filling:
+    """A stack as it was kept."""
+    facts = snapshot.facts
+    made = datetime.fromtimestamp(facts.made_unix_s).astimezone()
+    sources = {
+        name: Source(snapshot.volume, name, facts.positions[node], new_identity=False)
+        for name, node in facts.volumes.items()
+    }
+    return Filling(sources, (snapshot,), facts.uuid, facts.key, f"a snapshot of {made:%Y-%m-%d %H:%M}", whole=True)
+
+
+def from_bases(plan: Plan, bases: Mapping[str, Snapshot], uuid: str) -> Filling:
+    """Every server from the directory that its image's first start leaves; ``uuid``: what a new cluster calls itself.
+
+    All members of a cluster then hold the same and say so, and none asks another for a state transfer.
+    """
+    sources = {}
+    for node in plan.databases:
+        facts = bases[node.name].facts
+        for name, server in facts.volumes.items():
+            volume = f"{node.name}{name.removeprefix(server)}"
+            sources[volume] = Source(
+                bases[node.name].volume, name, _first_position(plan, node, uuid), new_identity=True
+            )
+    images = ", ".join(sorted({node.image for node in plan.databases}))
+    told = f"the initialised data directory of {images}"
+    return Filling(sources, tuple(bases.values()), uuid, "basis", told, whole=False)
+
+
+def _first_position(plan: Plan, node: Node, uuid: str) -> str | None:
+    group = plan.group_of(node)
+    return f"{uuid}:0" if group and group.topology == "galera" and node.kind == "database" else None
+
+
+def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | None:
+    """The snapshot of a key (None: of the plan), if it can be restored from it: same servers, same builds of images."""
+    if not restorable(plan):
+        return None
+    found = shelf.find(docker, key or plan_hash(plan))
+    if found is None or {node.name for node in plan.databases} != set(found.facts.positions):
+        return None
+    references = sorted({node.image for node in plan.databases})
+    answer = docker.answer("image", "inspect", "--format", "{{.Id}}", *references)
+    now = dict(zip(references, answer.stdout.split(), strict=False))
+    return found if now == found.facts.images else None
+
+
+def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snapshot]:
+    """The bases of a stack's servers; empty where one of them is missing."""
+    keys = {node: plan_hash(plan) for node, plan in plans.items()}
+    plan_of = {key: plans[node] for node, key in keys.items()}
+    found = {key: each for key, plan in plan_of.items() if (each := usable(docker, plan, key))}
+    return {node: found[key] for node, key in keys.items()} if found.keys() == plan_of.keys() else {}
+
+
+def fill_volumes(docker: Docker, filling: Filling | None, image: str, identity: Identity) -> None:
+    """Fills the servers' volumes of a project, in a container of the client's image. Raises NotRestoredError.
+
+    A snapshot that cannot be read is removed; one that is just being made anew is not touched.
+    """
+    if filling is None:
+        return
+    keys = sorted({each.facts.key for each in filling.snapshots})
+    with shelf.claim(keys, to_read=True) as ours:
+        if not ours or not all(shelf.find(docker, key) for key in keys):
+            raise NotRestoredError("it is just being made anew")
+        try:
+            _fill(docker, filling, image, identity)
+            return
+        except SandboxError as problem:
+            failure = problem
+    shelf.forget(docker, keys)
+    raise NotRestoredError(failure.known) from failure
+
+
+def _fill(docker: Docker, filling: Filling, image: str, identity: Identity) -> None:
+    mounts = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
+    mounts += [f"{identity.project}_{name}:/to/{name}" for name in filling.sources]
+    with CopyHelper(docker, image, identity.project, identity.checkout, mounts) as helper:
+        helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
+    for snapshot in filling.snapshots:
+        shelf.touch(snapshot)

@@ -1,0 +1,172 @@
+"""The snapshots that the engine has: volumes with a label of their own, what is known of each in the user's cache."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from sandbox.stack.engine import Docker
+from sandbox.stack.locks import cache_folder, claimed
+
+LABEL = "sandbox.snapshot"
+CAP_BYTES = 10 << 30
+
+
+class Facts(BaseModel):
+    """What is known of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it has none."""
+
+    key: str
+    profile: str
+    checkout: str
+    images: dict[str, str]
+    """Reference of every server's image → its id: data made by another build of it is not restored."""
+    uuid: str
+    """Of the group: its name stays what its members' metadata call it."""
+    positions: dict[str, str | None]
+    volumes: dict[str, str]
+    """Name in the Compose file, such as ``mysql1-data`` → node."""
+    bytes: int
+    made_unix_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot on this engine. ``used_unix_s``: when it was made or last restored."""
+
+    facts: Facts
+    used_unix_s: float
+
+    @property
+    def volume(self) -> str:
+        """The volume that holds it."""
+        return volume_name(self.facts.key)
+
+
+def volume_name(key: str) -> str:
+    """The volume of a snapshot."""
+    return f"sandbox-snapshot-{key}"
+
+
+def snapshots(docker: Docker) -> list[Snapshot]:
+    """Every finished snapshot that this engine has, last used first."""
+    here = _volumes(docker)
+    found = [_read(path) for path in _folder().glob("*.json")] if here else []
+    known = [each for each in found if each is not None and each.volume in here]
+    return sorted(known, key=lambda each: -each.used_unix_s)
+
+
+def find(docker: Docker, key: str) -> Snapshot | None:
+    """The snapshot of a key, if it is finished and on this engine."""
+    known = _read(_path(key))
+    return known if known is not None and known.volume in _volumes(docker, key) else None
+
+
+def keep(facts: Facts) -> None:
+    """Notes that a snapshot is finished: from now on it is found."""
+    path = _path(facts.key)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(facts.model_dump_json(indent=2), encoding="utf-8")
+    temporary.replace(path)
+
+
+def touch(snapshot: Snapshot) -> None:
+    """Notes that it was used now."""
+    _path(snapshot.facts.key).touch()
+
+
+def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[], Facts | None]) -> Facts | None:
+    """Puts a snapshot that the caller has claimed on the shelf, in the place of an earlier one of the key.
+
+    ``copy`` fills its volume; where it fails or says None, nothing is left.
+    """
+    _create(docker, key, profile, checkout)
+    facts = None
+    try:
+        facts = copy()
+    finally:
+        if facts is None:
+            discard(docker, key)
+    if facts is not None:
+        keep(facts)
+        trim(docker)
+    return facts
+
+
+def _create(docker: Docker, key: str, profile: str, checkout: str) -> None:
+    discard(docker, key)
+    labels = {LABEL: key, "sandbox.profile": profile, "sandbox.checkout": checkout}
+    options = [option for name, value in labels.items() for option in ("--label", f"{name}={value}")]
+    docker.ask("volume", "create", *options, volume_name(key))
+
+
+def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[bool]:
+    """Whether these snapshots are the caller's inside the block: alone, to be made or removed, or beside readers."""
+    return claimed([f"snapshot-{key}" for key in keys], shared=to_read)
+
+
+def forget(docker: Docker, keys: Iterable[str]) -> None:
+    """Removes snapshots, but for one that is just being made or restored."""
+    for key in keys:
+        with claim([key]) as ours:
+            if ours:
+                discard(docker, key)
+
+
+def discard(docker: Docker, key: str) -> None:
+    """Removes a snapshot that the caller has claimed."""
+    if docker.answer("volume", "rm", "--force", volume_name(key)).code == 0:
+        _path(key).unlink(missing_ok=True)
+
+
+def forget_all(docker: Docker, checkout: str | None) -> int:
+    """Removes every snapshot of a checkout (None: of all), finished or not; how many there were."""
+    volumes = _volumes(docker)
+    keys = [key for key, owner in volumes.values() if checkout in (None, owner)]
+    forget(docker, keys)
+    return len(keys)
+
+
+def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[Snapshot]:
+    """Removes the least recently used ones beyond the cap; what it removed."""
+    total, gone = 0, []
+    for each in snapshots(docker):
+        total += each.facts.bytes
+        if total > cap_bytes:
+            gone.append(each)
+    forget(docker, [each.facts.key for each in gone])
+    return gone
+
+
+def _volumes(docker: Docker, key: str | None = None) -> Mapping[str, tuple[str, str]]:
+    """Volume → (key, checkout), of one snapshot or of all."""
+    wanted = f"label={LABEL}={key}" if key else f"label={LABEL}"
+    form = f'[{{{{json .Name}}}},{{{{json (.Label "{LABEL}")}}}},{{{{json (.Label "sandbox.checkout")}}}}]'
+    rows = map(json.loads, docker.ask("volume", "ls", "--filter", wanted, "--format", form).splitlines())
+    return {name: (key, checkout) for name, key, checkout in rows}
+
+
+def _folder() -> Path:
+    return cache_folder() / "snapshots"
+
+
+def _path(key: str) -> Path:
+    return _folder() / f"{key}.json"
+
+
+def _read(path: Path) -> Snapshot | None:
+    try:
+        facts = Facts.model_validate_json(path.read_text(encoding="utf-8"))
+        return Snapshot(facts, path.stat().st_mtime)
+    except (OSError, ValueError):
+        return None
+
+
+def now_unix_s() -> float:
+    """Seconds since 1970."""
+    return time.time()

@@ -1,0 +1,235 @@
+"""Brings a stack up: refuses what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import compose_document, plan_hash
+from sandbox.plan.model import Plan
+from sandbox.plan.renewal import restorable
+from sandbox.plan.secrets import Secrets
+from sandbox.stack.create import RefusedError, create, fill, start
+from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.events import NodeEvent, Note, OnEvent
+from sandbox.stack.facts import begin_info, read_info
+from sandbox.stack.first_sql import run_init
+from sandbox.stack.inventory import Inventory, containers, inventory
+from sandbox.stack.lifecycle import start_idle
+from sandbox.stack.locks import locked
+from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
+from sandbox.stack.preflight import check_resources
+from sandbox.stack.protocol import ServerRole
+from sandbox.stack.publish import publish
+from sandbox.stack.readiness import Readiness
+from sandbox.stack.refusals import another_stack, not_started
+from sandbox.stack.remove import LOCK_PATIENCE_S, remove_project
+from sandbox.stack.secrets import draw_secrets
+from sandbox.stack.snapshots.restore import (
+    Filling,
+    NotRestoredError,
+    fill_volumes,
+    from_bases,
+    from_snapshot,
+    usable,
+    usable_bases,
+)
+from sandbox.stack.snapshots.take import Wish
+from sandbox.stack.stack import Stack
+from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `up` takes beside the plan. ``timeout_s`` None: each node's own bound."""
+
+    name: str = DEFAULT_NAME
+    timeout_s: float | None = None
+    publish: bool = False
+    restore: bool = False
+    """Whether a snapshot of the plan is taken for a start, where there is one."""
+    snapshot_key: str | None = None
+    """Of the snapshot to start from; None: the plan's own."""
+    bases: Callable[[], Mapping[str, Plan]] = dict
+    """Server → plan of its basis, asked for where there is no snapshot; empty: they begin from nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A stack that is ready. ``roles``: what its servers answered when they were."""
+
+    stack: Stack
+    roles: Mapping[str, ServerRole | None]
+    wish: Wish | None = None
+    """The snapshot that can be taken of it now: it was made by this command, and from no snapshot."""
+    uuid: str = ""
+    """What its groups call themselves, where this command made it."""
+
+
+def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending | None = None) -> Started:
+    """The stack of a plan, ready. One that runs already is only waited for; what stopped of it is started.
+
+    ``info``: the engine's description, where it was asked for already.
+    Raises SandboxError: exit 2 where another profile has the name; exit 4 where images, memory or disk are short, or a
+    node does not get ready (the stack then stays, to be looked at); exit 130 on Ctrl-C, which removes what it started.
+    """
+    start = _Start(plan, options, on_event, docker, info or begin_info(docker))
+    with start.undone_on_interrupt():
+        refuse_unavailable(plan, docker)
+        if needs_supply(plan):
+            start.refuse_another()  # not after minutes of building
+            start.announce()
+            ensure_images(plan, on_event, docker)
+        with start.lock():
+            stack = start.made_or_found()
+        readiness = Readiness(stack, on_event, options.timeout_s)
+        readiness.wait()
+        run_init(stack, plan.request.init, on_event)
+        return Started(publish(stack, on_event) if options.publish else stack, readiness.roles, start.wish, start.uuid)
+
+
+class _Start:
+    """One `up` under way."""
+
+    def __init__(self, plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending) -> None:
+        self.plan, self.options, self.on_event, self.docker = plan, options, on_event, docker
+        self.identity = identity(options.name)
+        self.project = self.identity.project
+        self.info = info
+        self.announced = self.found = self.made = False
+        self._lock = -1
+        self.wish: Wish | None = None
+        self.uuid = ""
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Only one command at a time makes or removes a stack; a Compose that outlives us keeps the lock."""
+        wait = Note(f"another command is at work on the stack '{self.options.name}'; waiting for it")
+        with locked(self.project, lambda: self.on_event(wait), LOCK_PATIENCE_S) as self._lock:
+            yield
+
+    @contextmanager
+    def undone_on_interrupt(self) -> Iterator[None]:
+        """Ctrl-C removes what this command made; a second one stops at once and says who removes the rest."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            option = name_option(self.options.name)
+            if not self.made:
+                known = "the stack is as it was" if self.found else "nothing had been started yet"
+                raise _interrupted("interrupted", known, f"try: make ps{option}") from None
+            self.on_event(Note("interrupted: removing what was started (once more: stop at once)"))
+            try:
+                with self.lock():
+                    remove_project(self.project, self.options.name, self.docker)
+            except KeyboardInterrupt:
+                known = "something of the stack may be left"
+                raise _interrupted("interrupted twice", known, f"try: make down{option}   (removes the rest)") from None
+            again = f"try: make up{option} PROFILE={self.plan.profile}"
+            raise _interrupted("interrupted", "everything that was started is removed again", again) from None
+
+    def refuse_another(self) -> None:
+        """Raises SandboxError (exit 2) where another plan's stack has the name."""
+        found = containers(self.docker, self.project)
+        if found and Stack(found, self.docker).plan != plan_hash(self.plan):
+            raise another_stack(Stack(found, self.docker), self.plan)
+
+    def announce(self) -> None:
+        """The first line: what is refused is refused before it, in three lines and no other."""
+        if not self.announced:
+            self.on_event(Note(f"{self.plan.profile} as '{self.options.name}'"))
+            self.announced = True
+
+    def made_or_found(self) -> Stack:
+        """The stack's containers, running: found as they are, or made now."""
+        there = inventory(self.docker, self.project)
+        if there.containers and self._usable(there):
+            self.announce()
+            self.found = True
+            return self._started(Stack(there.containers, self.docker))
+        check_resources(self.plan, read_info(self.info.output()))
+        self.announce()
+        if not there.empty:
+            self.on_event(Note("removing what a start that was cut short has left"))
+            remove_project(self.project, self.options.name, self.docker)
+        return self._make()
+
+    def _usable(self, there: Inventory) -> bool:
+        """Whether it is this plan's stack, all of it. False: nothing of it ever ran, so it can be made anew.
+
+        Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one of which nodes are missing.
+        """
+        if all(each.state == "created" for each in there.containers):
+            return False
+        stack = Stack(there.containers, self.docker)
+        if stack.plan != plan_hash(self.plan):
+            raise another_stack(stack, self.plan)
+        missing = {node.name for node in self.plan.nodes} - {each.node for each in stack.members}
+        if not missing:
+            return True
+        option = name_option(self.options.name)
+        raise SandboxError(
+            f"the stack '{self.options.name}' is not whole: {', '.join(sorted(missing))} missing",
+            "its start was cut short, or somebody removed a container",
+            f"try: make down{option} && make up{option} PROFILE={self.plan.profile}",
+            ExitCode.ENVIRONMENT,
+        )
+
+    def _started(self, stack: Stack) -> Stack:
+        """Starts what does not run of a stack that is there."""
+        idle = [each.node for each in stack.members if not each.running]
+        self.on_event(Note(f"the stack '{stack.name}' is there" + (f"; starting {', '.join(idle)}" if idle else "")))
+        return start_idle(stack)
+
+    def _make(self) -> Stack:
+        secrets = draw_secrets(self.plan)
+        snapshot = usable(self.docker, self.plan, self.options.snapshot_key) if self.options.restore else None
+        filling = from_snapshot(snapshot) if snapshot else self._from_bases(secrets.uuid)
+        try:
+            if filling is not None:
+                self.on_event(Note(f"from {filling.told} (COLD=1 starts from nothing)"))
+                return self._made_from(filling, replace(secrets, uuid=filling.uuid))
+        except NotRestoredError as problem:
+            self.on_event(Note(f"that cannot be restored ({problem}); starting from nothing"))
+        return self._made_from(None, secrets)
+
+    def _from_bases(self, uuid: str) -> Filling | None:
+        if not self.options.restore:
+            return None
+        bases = usable_bases(self.docker, self.options.bases())
+        return from_bases(self.plan, bases, uuid) if bases else None
+
+    def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
+        """The containers, started: on volumes that are filled, or on empty ones."""
+        self.uuid = secrets.uuid
+        if restorable(self.plan) and (filling is None or not filling.whole):
+            self.wish = Wish(plan_hash(self.plan), secrets.uuid, fresh=self.plan.request.init is None)
+        document = compose_document(self.plan, secrets, self.identity, filling.label if filling else None)
+        for node in self.plan.nodes:
+            self.on_event(NodeEvent(node.name, "creating"))
+        self.made = True
+        try:
+            self._create_and_start(document, filling)
+        except (RefusedError, NotRestoredError) as problem:
+            remove_project(self.project, self.options.name, self.docker)
+            self.made = False
+            if isinstance(problem, NotRestoredError):
+                raise
+            raise not_started(problem.argv, problem.answer, self.plan) from problem
+        return Stack(containers(self.docker, self.project), self.docker)
+
+    def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
+        """Files go into the containers while the volumes are being filled. RefusedError, NotRestoredError."""
+        create(self.docker, document, self.project, self._lock)
+        made = containers(self.docker, self.project)
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            filled = beside.submit(fill_volumes, self.docker, filling, self.plan.client.image, self.identity)
+            fill(self.docker, document, made, self._lock)
+            filled.result()
+        start(self.docker, made, self._lock)
+
+
+def _interrupted(what: str, known: str, next_step: str) -> SandboxError:
+    return SandboxError(what, known, next_step, ExitCode.INTERRUPTED)

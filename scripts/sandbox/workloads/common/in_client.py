@@ -1,0 +1,32 @@
+"""Python that runs in the client node: shipped as source, asked in JSON, answering in JSON."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.protocol import RunningStack
+
+
+def script_argv(package: str, module: str, *arguments: str) -> list[str]:
+    """Command that runs a module of ours in the client node, which has none of our files. Its text holds no secret."""
+    source = files(package).joinpath(f"{module}.py").read_text(encoding="utf-8")
+    return ["python3", "-c", source, *arguments]
+
+
+def ask_script(
+    stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
+) -> Any:
+    """Runs a shipped module with ``request`` as JSON on its input; returns what it prints, read as JSON.
+
+    Raises SandboxError (exit 4) when it fails or prints something else.
+    """
+    result = stack.run(client, script_argv(package, module), stdin=json.dumps(request), timeout_s=timeout_s)
+    try:
+        if result.code == 0:
+            return json.loads(result.stdout)
+    except json.JSONDecodeError:
+        pass
+    last = (result.stderr or result.stdout).strip().rpartition("\n")[2]
+    what = f"{module} could not run in node {client} (exit code {result.code})"
+    raise SandboxError(what, last or "it printed nothing", f"make logs NODE={client}", ExitCode.ENVIRONMENT)

@@ -1,0 +1,55 @@
+"""Runs in the client node: asks several servers the same statements at once. JSON in, JSON out; no import of ours."""
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import pymysql
+
+
+def readable(value: Any) -> Any:
+    """A cell as JSON can carry it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+
+
+def ask(target: dict[str, Any], statements: list[tuple[str, list[Any] | None]], timeout_s: float) -> dict[str, Any]:
+    """Answers of one server up to its first failure."""
+    results: list[list[list[Any]]] = []
+    try:
+        connection = pymysql.connect(
+            host=target["host"],
+            port=target["port"],
+            database=target["schema"],
+            read_default_file=target["credentials"],
+            connect_timeout=max(1, int(timeout_s)),
+            read_timeout=timeout_s,
+            write_timeout=timeout_s,
+            autocommit=True,
+        )
+        with connection, connection.cursor() as cursor:
+            for statement, values in statements:
+                cursor.execute(statement, values)
+                results.append([[readable(cell) for cell in row] for row in cursor.fetchall()])
+    except (pymysql.MySQLError, OSError) as error:
+        code = error.args[0] if error.args and isinstance(error.args[0], int) else None
+        return {"results": results, "error": f"{type(error).__name__}{error.args}", "error_code": code}
+    return {"results": results, "error": None, "error_code": None}
+
+
+def main() -> None:
+    """Reads the request, prints the answers by target name."""
+    request = json.load(sys.stdin)
+    targets = request["targets"]
+    with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
+        answers = pool.map(lambda target: ask(target, request["statements"], request["timeout_s"]), targets)
+        json.dump({target["name"]: answer for target, answer in zip(targets, answers, strict=True)}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

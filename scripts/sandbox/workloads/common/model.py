@@ -1,0 +1,191 @@
+"""The shape of a workload: its options are its fields; parameters, session, events and outcome are given here."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.results.record import CheckRecord, Metrics, PreparationRecord
+from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
+
+Phase = Literal["warm-up", "measure"]
+DISTRIBUTIONS = ("uniform", "gaussian", "special", "pareto", "zipfian")
+
+
+class Parameters(BaseModel):
+    """What every workload can be asked for. ``rate_per_s`` null: as fast as it goes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    threads: int = Field(default=8, ge=1, le=10_000)
+    seconds: int = Field(default=30, ge=1)
+    warmup_s: int = Field(default=5, ge=0)
+    tables: int = Field(default=4, ge=1, le=10_000)
+    rows_per_table: int = Field(default=100_000, ge=1)
+    distribution: str = "uniform"
+    rate_per_s: int | None = Field(default=None, ge=1)
+
+
+_NOT_FOR_ALL = ("tables", "rows_per_table", "distribution", "rate_per_s")
+_VARIABLES = {"warmup_s": "WARMUP", "rows_per_table": "ROWS", "distribution": "DIST", "rate_per_s": "RATE"}
+
+
+def refuse_unused(workload: "Workload", given: Iterable[str], name: str) -> None:
+    """Raises SandboxError (exit 2) for a parameter that the workload would not heed, by the names of `Parameters`."""
+    for parameter in given:
+        if parameter in _NOT_FOR_ALL and parameter not in workload.uses:
+            variable = _VARIABLES.get(parameter, parameter.upper())
+            options = [word for word, field in type(workload).model_fields.items() if field.description]
+            known = f"its own options: {', '.join(options)}" if options else "it has no options of its own"
+            raise SandboxError(f"the workload {name} does not heed {variable}", known, f"the same without {variable}")
+
+
+def make_parameters(**given: object) -> Parameters:
+    """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and what it takes."""
+    try:
+        parameters = Parameters.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = str(first["loc"][0])
+        variable = _VARIABLES.get(field, field.upper())
+        known = f"{variable}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise SandboxError(f"{variable}={first['input']} cannot be used", known, "make help") from error
+    if parameters.distribution not in DISTRIBUTIONS:
+        what = f"DIST={parameters.distribution} is not a distribution of keys"
+        raise SandboxError(what, did_you_mean(parameters.distribution, DISTRIBUTIONS), "make bench DIST=uniform")
+    return parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Something to tell while no load is measured; ``step`` names the step it belongs to."""
+
+    step: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """One second of load. ``p95_ms`` and rates are of that second; ``errors`` counts since the phase began."""
+
+    phase: Phase
+    second: int
+    threads: int
+    tps: float
+    qps: float
+    reads_per_s: float
+    writes_per_s: float
+    p95_ms: float | None
+    """None for a second in which nothing came to its end."""
+    conflicts_per_s: float
+    reconnects_per_s: float
+    errors: int
+
+
+Event = Progress | Second
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a workload works with. ``servers`` are the database servers of the entry point's group."""
+
+    stack: RunningStack
+    client: str
+    entry: EntryPoint
+    writer: EntryPoint
+    servers: Sequence[StackNode]
+    parameters: Parameters
+    seed: int
+    tell: Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DataNeed:
+    """The data that a workload works on: where it stands (data of another prefix stands beside it), what tells it
+    from other data of its prefix, and about how many rows a preparation makes."""
+
+    prefix: str
+    key: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a load ended. ``failure`` is None when it ran to its end without an error."""
+
+    command: tuple[str, ...]
+    metrics: Metrics
+    failure: str | None
+
+
+class Workload(BaseModel, ABC):
+    """What loads a stack. A workload file defines one subclass; its fields are what a workload profile may set."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """Which of TABLES, ROWS, DIST and RATE it heeds, by the names of `Parameters`."""
+        return frozenset()
+
+    def options(self) -> dict[str, OptionValue]:
+        """What it is set to, as the record tells it."""
+        return self.model_dump()
+
+    def with_options(self, given: Mapping[str, OptionValue]) -> "Workload":
+        """The workload with some of its options set otherwise. Raises SandboxError (exit 2)."""
+        settable = [name for name, field in type(self).model_fields.items() if field.description]
+        for name in given:
+            if name not in settable:
+                known = did_you_mean(name, settable) if settable else "it has none"
+                raise SandboxError(f"OPTIONS: this workload has no option '{name}'", known, "make help")
+        now = {name: getattr(self, name) for name in type(self).model_fields}
+        try:
+            return type(self).model_validate({**now, **given})
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            told = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]} ({type(self).model_fields[name].description})"
+            raise SandboxError(f"OPTIONS: {name}={first['input']} cannot be used", told, "make help") from error
+
+    def data_needed(self, parameters: Parameters) -> DataNeed | None:  # noqa: ARG002  (some need none)
+        """Its data; None where it needs none."""
+        return None
+
+    @property
+    def consumes_data(self) -> bool:
+        """Whether a phase changes the data for good, so that the next one needs it made anew."""
+        return False
+
+    @abstractmethod
+    def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
+        """Makes or finds the data, before the first phase, or each where it is consumed; None where it needs none.
+
+        What tools say goes to ``log``.
+
+        Raises WorkloadError.
+        """
+
+    @abstractmethod
+    def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
+        """Loads the entry point for the phase's seconds, telling each one; raw output goes to ``log``.
+
+        On KeyboardInterrupt the load in the client node is ended before it goes on.
+        """
+
+    def check(self, session: Session) -> Sequence[CheckRecord]:  # noqa: ARG002  (most have nothing to check)
+        """Verdicts on the data after the measured load, when no more of it runs."""
+        return ()
+
+
+class WorkloadError(Exception):
+    """A workload could not do what it must; the message says what and why, in one line."""
+
+
+def phase_seconds(parameters: Parameters, phase: Phase) -> int:
+    """Length of a phase, seconds."""
+    return parameters.warmup_s if phase == "warm-up" else parameters.seconds

@@ -1,0 +1,140 @@
+"""What data stands prepared: remembered beside the data itself, so that it goes where the data goes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.errors import SandboxError
+from sandbox.results.record import PreparationRecord
+from sandbox.stack.protocol import StackNode
+from sandbox.workloads.common.model import Session, WorkloadError
+from sandbox.workloads.common.sql import Answer, Statement, ask, target_at, targets_of
+
+MARK_TABLE = "sandbox_prepared"
+_MAKE_MARK = (
+    "CREATE TABLE IF NOT EXISTS sandbox_prepared (prefix varchar(32) PRIMARY KEY, family varchar(32) NOT NULL,"
+    " table_count int NOT NULL, rows_per_table bigint NULL, details varchar(255) NOT NULL) ENGINE=InnoDB"
+)
+# One row, written through the writer and looked for on every server that should have it.
+_MAKE_WATERMARK = (
+    "CREATE TABLE IF NOT EXISTS sandbox_watermark (id int PRIMARY KEY, watermark varchar(40) NOT NULL) ENGINE=InnoDB"
+)
+_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+_NOTHING_THERE = (1146, 1049)
+"""Errors that say there is no such table, or no such schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Prepared data: the family of tables, how many, rows in each (None: they differ), what else tells data apart.
+
+    The names of its tables begin with ``prefix``; data of another prefix stands beside it.
+    """
+
+    tables: str
+    table_count: int
+    rows_per_table: int | None
+    details: str = ""
+    prefix: str = "sbtest"
+
+    def __str__(self) -> str:
+        rows = f" of {self.rows_per_table} rows" if self.rows_per_table is not None else ""
+        return ", ".join(filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details]))
+
+    def record(self, seconds: float | None) -> PreparationRecord:
+        """The data as the record tells it; ``seconds`` of making it, None where it was there already."""
+        return PreparationRecord(
+            tables=self.table_count,
+            rows_per_table=self.rows_per_table,
+            details=self.details or None,
+            reused=seconds is None,
+            seconds=seconds,
+        )
+
+
+def find(session: Session, prefix: str = "sbtest") -> Prepared | None:
+    """What a completed preparation left; None where none did. Raises WorkloadError when the writer fails."""
+    query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
+    answer = _ask_writer(session, (query, (prefix,)))
+    if answer.error_code in _NOTHING_THERE:
+        return None
+    _require(answer, "the mark of prepared data could not be read")
+    rows = answer.rows(0)
+    if not rows:
+        return None
+    family, count, rows_per_table, details = rows[0]
+    each = None if rows_per_table is None else int(rows_per_table)
+    return Prepared(str(family), int(str(count)), each, str(details), prefix)
+
+
+def mark(session: Session, prepared: Prepared) -> None:
+    """Vouches for data that is now complete; only ever called after a preparation ended well."""
+    values = (
+        prepared.prefix,
+        prepared.tables,
+        prepared.table_count,
+        prepared.rows_per_table,
+        prepared.details,
+    )
+    written = _ask_writer(session, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
+    _require(written, "the mark of prepared data could not be written")
+
+
+def clear(session: Session, prefix: str = "sbtest") -> None:
+    """Drops the mark of a prefix, then its tables; what is left if this is interrupted is not taken for prepared.
+
+    Raises SandboxError (exit 2) for tables of somebody else's in an external server's schema, WorkloadError otherwise.
+    """
+    schema = session.entry.schema
+    listed = _ask_writer(session, (_TABLES, (schema,)), in_schema=False)
+    _require(listed, f"the tables of schema {schema} could not be listed")
+    names = {str(row[0]) for row in listed.rows(0)}
+    _refuse_foreign(session, names)
+    data = sorted(name for name in names if name.startswith(prefix))
+    statements: list[Statement] = [
+        f"CREATE SCHEMA IF NOT EXISTS `{schema}`",
+        f"USE `{schema}`",
+        _MAKE_MARK,
+        _MAKE_WATERMARK,
+        ("DELETE FROM sandbox_prepared WHERE prefix = %s", (prefix,)),
+        *(f"DROP TABLE `{name}`" for name in data),
+    ]
+    dropped = _ask_writer(session, *statements, in_schema=False)
+    _require(dropped, "what an earlier preparation left could not be dropped")
+
+
+def write_watermark(session: Session, watermark: str) -> None:
+    """Writes a row that every server has as soon as it has all that was written before. Raises WorkloadError."""
+    written = _ask_writer(session, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
+    _require(written, f"server {session.writer.node} took no write")
+
+
+def without_watermark(session: Session, servers: Sequence[StackNode], watermark: str) -> dict[str, str]:
+    """Servers that do not have the watermark yet, each with what it answered instead."""
+    targets = [replace(target, schema=session.entry.schema) for target in targets_of(servers)]
+    answers = ask(session.stack, session.client, targets, ["SELECT watermark FROM sandbox_watermark WHERE id = 1"])
+    return {
+        name: answer.error or "has not applied the last write"
+        for name, answer in answers.items()
+        if answer.rows(0) != ((watermark,),)
+    }
+
+
+def _refuse_foreign(session: Session, names: set[str]) -> None:
+    external = any(server.kind == "external" and server.name == session.writer.node for server in session.servers)
+    if external and names and MARK_TABLE not in names:
+        schema = session.entry.schema
+        what = f"schema {schema} on {session.writer.host} holds tables that the sandbox did not make"
+        raise SandboxError(what, "nothing was written to it", "make bench SCHEMA=<a schema of its own>")
+
+
+def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> Answer:
+    """``in_schema`` False: for where the schema may not exist yet."""
+    target = target_at(session.writer)
+    if not in_schema:
+        target = replace(target, schema=None)
+    return ask(session.stack, session.client, [target], statements, timeout_s=120)[target.name]
+
+
+def _require(answer: Answer, what: str) -> None:
+    if answer.error:
+        raise WorkloadError(f"{what}: {answer.error}")

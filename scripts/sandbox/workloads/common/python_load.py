@@ -1,0 +1,152 @@
+"""A load of ours, written in Python and run in the client node by several processes."""
+
+import json
+import time
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sandbox.results.record import PreparationRecord
+from sandbox.stack.protocol import EntryPoint
+from sandbox.workloads.common import prepared
+from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
+from sandbox.workloads.common.load_output import LoadOutput, parse_line
+from sandbox.workloads.common.model import (
+    DataNeed,
+    Outcome,
+    Parameters,
+    Phase,
+    Progress,
+    Session,
+    Workload,
+    WorkloadError,
+    phase_seconds,
+)
+from sandbox.workloads.common.shipping import folder_of, load_program, ship
+
+PREPARE_LIMIT_S = 24 * 3600
+"""Bound on a preparation: large data takes hours, a hanging server for ever."""
+
+
+class PythonLoad(Workload):
+    """``scenario``: the module of ``workloads/in_client/`` that makes the data and carries the transactions out."""
+
+    scenario: ClassVar[str]
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """A rate can be asked of each."""
+        return frozenset({"rate_per_s"})
+
+    @property
+    def background_threads(self) -> int:
+        """Threads beside those asked for, which accompany the load."""
+        return 0
+
+    @abstractmethod
+    def wanted(self, parameters: Parameters) -> prepared.Prepared | None:
+        """The data that it needs; None where it needs none."""
+
+    def rows_made(self) -> int:
+        """About how many rows a preparation makes."""
+        return 0
+
+    def data_needed(self, parameters: Parameters) -> DataNeed | None:
+        """As `wanted`."""
+        wanted = self.wanted(parameters)
+        return DataNeed(wanted.prefix, str(wanted), self.rows_made()) if wanted else None
+
+    def scenario_options(self, session: Session) -> dict[str, Any]:  # noqa: ARG002  (some need the parameters)
+        """What the scenario is told."""
+        return self.options()
+
+    def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
+        """Brings the program into the client node; finds the data that an earlier run left fit for use, or makes it."""
+        ship(session.stack, session.client, load_program())
+        wanted = self.wanted(session.parameters)
+        if wanted is None:
+            return None
+        if not self.consumes_data and prepared.find(session, wanted.prefix) == wanted and self.fit(session):
+            session.tell(Progress("prepare", f"data is there already: {wanted}"))
+            return wanted.record(None)
+        began = time.monotonic()
+        prepared.clear(session, wanted.prefix)
+        self.make_data(session, log)
+        if not self.consumes_data:
+            prepared.mark(session, wanted)
+        return wanted.record(round(time.monotonic() - began, 1))
+
+    def fit(self, session: Session) -> bool:  # noqa: ARG002  (some have nothing to ask)
+        """Whether data that is there can be used once more."""
+        return True
+
+    def make_data(self, session: Session, log: Path) -> None:
+        """Makes the data anew, on the writer. Raises WorkloadError."""
+        request = self._request(session, session.writer)
+        told: list[str] = []
+
+        def read(line: str) -> None:
+            parsed = parse_line(line)
+            if parsed and "progress" in parsed:
+                session.tell(Progress("prepare", str(parsed["progress"])))
+            elif parsed and "error" in parsed:
+                told.append(f"error {parsed['error']}: {parsed['message']}")
+            else:
+                told.append(line)
+
+        code = run_load(session.stack, session.client, _argv("prepare", request), PREPARE_LIMIT_S, log, read)
+        if code:
+            raise WorkloadError(f"data could not be prepared: {told[-1] if told else f'exit code {code}'}")
+
+    def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
+        """Runs the scenario for the seconds of the phase."""
+        parameters = session.parameters
+        seconds = phase_seconds(parameters, phase)
+        request = {
+            **self._request(session, session.entry),
+            "threads": parameters.threads,
+            "background": self.background_threads,
+            "seconds": seconds,
+            "rate_per_s": parameters.rate_per_s,
+            # The warm-up draws other rows than the run, or the run would find exactly its own rows warm.
+            "seed": session.seed + (phase == "warm-up"),
+        }
+        output = LoadOutput(phase)
+
+        def read(line: str) -> None:
+            second = output.feed(line)
+            if second:
+                session.tell(second)
+
+        argv = _argv("load", request)
+        code = run_load(session.stack, session.client, argv, seconds, log, read)
+        return Outcome(tuple(argv), output.metrics(), _failure(code, output))
+
+    def _request(self, session: Session, entry: EntryPoint) -> dict[str, Any]:
+        return {
+            "scenario": self.scenario,
+            "host": entry.host,
+            "port": entry.port,
+            "user": entry.user,
+            "schema": entry.schema,
+            "credentials": "/sandbox/app.cnf",
+            "options": self.scenario_options(session),
+        }
+
+
+def _argv(step: str, request: dict[str, Any]) -> list[str]:
+    """The command as it can be typed in the client node."""
+    folder = folder_of(load_program())
+    program = ["env", f"PYTHONPATH={folder}", "python3", "-m", "sandbox.workloads.in_client.main"]
+    return [*program, step, json.dumps(request)]
+
+
+def _failure(code: int, output: LoadOutput) -> str | None:
+    """Why the load counts as failed; None when it does not."""
+    if output.first_error:
+        return output.first_error
+    if code == TIMED_OUT:
+        return f"the load had to be ended: still running {OVERTIME_S} s after its time"
+    if code or output.summary is None:
+        return f"the load ended with exit code {code}: {output.last_strange or 'no summary'}"
+    return None

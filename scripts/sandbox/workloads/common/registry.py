@@ -1,0 +1,97 @@
+"""Which workloads there are: every file of the package, and every profile that sets one up."""
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+import sandbox.workloads
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.plan.model import UserFile
+from sandbox.workloads.common.model import OptionValue, Workload
+
+
+class WorkloadProfile(BaseModel):
+    """A file of ``profiles/workloads/``: which workload it sets up, and with what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    help: str
+    workload: str
+    options: dict[str, OptionValue] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedWorkload:
+    """A workload under the name the user types."""
+
+    name: str
+    help: str
+    workload: Workload
+    file: UserFile | None = None
+    """What the user brought, where it is no workload of ours."""
+
+
+def workload_files() -> dict[str, type[Workload]]:
+    """The workload that each file of ``sandbox/workloads/`` defines, by file name."""
+    names = [module.name for module in pkgutil.iter_modules(sandbox.workloads.__path__) if not module.ispkg]
+    return {name: _workload_in(name) for name in sorted(names)}
+
+
+def find_workloads(profiles: Path) -> dict[str, NamedWorkload]:
+    """Every workload by name; ``profiles`` is the folder ``profiles/workloads``. A file that needs no options is one,
+    under its own name with dashes.
+
+    Raises SandboxError (exit 5) for a profile that cannot be used: it is a file of ours.
+    """
+    files = workload_files()
+    found = {
+        name.replace("_", "-"): NamedWorkload(name.replace("_", "-"), _help_of(kind), kind())
+        for name, kind in files.items()
+        if not any(field.is_required() for field in kind.model_fields.values())
+    }
+    for path in sorted(profiles.glob("*.yaml")):
+        found[path.stem] = _from_profile(path, files)
+    return found
+
+
+def find_workload(name: str, profiles: Path) -> NamedWorkload:
+    """One workload by name. Raises SandboxError (exit 2) where there is none."""
+    found = find_workloads(profiles)
+    if name not in found:
+        raise SandboxError(f"there is no workload '{name}'", did_you_mean(name, found), "make bench WORKLOAD=<name>")
+    return found[name]
+
+
+def _workload_in(name: str) -> type[Workload]:
+    module = importlib.import_module(f"{sandbox.workloads.__name__}.{name}")
+    kinds = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Workload) and value.__module__ == module.__name__
+    ]
+    if len(kinds) != 1:
+        raise SandboxError(
+            f"workloads/{name}.py defines {len(kinds)} workloads",
+            "a workload file defines one subclass of Workload",
+            "make test-unit",
+            ExitCode.INTERNAL,
+        )
+    return kinds[0]
+
+
+def _help_of(kind: type[Workload]) -> str:
+    return (importlib.import_module(kind.__module__).__doc__ or "").strip().partition("\n")[0]
+
+
+def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload:
+    try:
+        raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        profile = WorkloadProfile.model_validate(raw)
+        return NamedWorkload(path.stem, profile.help, files[profile.workload](**profile.options))
+    except (ValidationError, KeyError, yaml.YAMLError) as error:
+        what = f"profiles/workloads/{path.name} cannot be used"
+        raise SandboxError(what, str(error), "make test-unit", ExitCode.INTERNAL) from error

@@ -1,0 +1,177 @@
+"""A file of the user's own statements, read: units with weights and placeholders. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sandbox.errors import SandboxError, did_you_mean
+
+Piece = str | list[str | int]
+"""Text, or a placeholder: its name and its numbers."""
+
+PLACEHOLDERS = {"random": 2, "string": 1, "thread": 0}
+"""``${random 1 1000}``: a whole number; ``${string 20}``: letters and digits; ``${thread}``: from 1 up."""
+
+LONGEST_STRING = 10_000
+
+_TOKEN = re.compile(
+    r"""(?P<comment>--(?=\s|$)[^\n]*|\#[^\n]*|/\*(?!!).*?\*/)
+    |(?P<quoted>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`)
+    |(?P<end>;)
+    |(?P<text>[^-\#/'"`;]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_NOTE = re.compile(r"--\s+(weight|name)\b[:=\s]*(.*)$")
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_BEGINS = re.compile(r"(begin(\s+work)?|start\s+transaction\b.*)", re.IGNORECASE | re.DOTALL)
+_ENDS = re.compile(r"(commit|rollback)(\s+work)?", re.IGNORECASE)
+
+
+@dataclass
+class Unit:
+    """A statement, or all from BEGIN to COMMIT: what is drawn, and timed, as one transaction."""
+
+    name: str
+    weight: float
+    line: int
+    statements: list[list[Piece]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Statement:
+    text: str
+    line: int
+    notes: dict[str, str]
+
+
+def parse_statements(text: str, file: str) -> list[Unit]:
+    """Units in the order of the file. Raises SandboxError (exit 2) naming file, line, and what is allowed.
+
+    A comment line ``-- weight 10`` holds for the unit after it (1 without), ``-- name orders`` names it in the record.
+    """
+    units: list[Unit] = []
+    open_unit: Unit | None = None
+    for statement in _statements(text, file):
+        pieces = _pieces(statement, file)
+        begins, ends = _BEGINS.fullmatch(statement.text), _ENDS.fullmatch(statement.text)
+        if open_unit is None:
+            if ends:
+                _refuse(file, statement.line, f"{statement.text} ends nothing: there is no BEGIN before it")
+            units.append(_unit(statement, pieces, len(units) + 1, file))
+            open_unit = units[-1] if begins else None
+            continue
+        if begins or statement.notes:
+            word = "BEGIN" if begins else f"-- {next(iter(statement.notes))}"
+            _refuse(file, statement.line, f"{word} before the COMMIT of the BEGIN in line {open_unit.line}")
+        open_unit.statements.append(pieces)
+        open_unit = None if ends else open_unit
+    if open_unit is not None:
+        _refuse(file, open_unit.line, "this BEGIN has no COMMIT")
+    if not units:
+        _refuse(file, 1, "it holds no statement; one ends with a semicolon")
+    _refuse_twins(units, file)
+    return units
+
+
+def _statements(text: str, file: str) -> Iterator[_Statement]:
+    """Statement after statement, without comments, each with the notes before it."""
+    parts: list[str] = []
+    notes: dict[str, str] = {}
+    line, first = 1, 1
+    for token in _TOKEN.finditer(text):
+        kind, found = token.lastgroup, token[0]
+        if kind == "comment":
+            _note(found, notes, line, bool("".join(parts).strip()), file)
+            parts.append(" ")
+        elif kind == "end":
+            yield from _made(parts, first, notes)
+            parts, notes = [], {}
+        else:
+            if kind == "text" and found in "'\"`":
+                _refuse(file, line, f"the quote {found} is not closed")
+            if not "".join(parts).strip():
+                first = line + found[: len(found) - len(found.lstrip())].count("\n")
+            parts.append(found)
+        line += found.count("\n")
+    yield from _made(parts, first, notes)
+    if notes and not "".join(parts).strip():
+        _refuse(file, line, f"-- {next(iter(notes))} has no statement after it")
+
+
+def _made(parts: list[str], line: int, notes: dict[str, str]) -> Iterator[_Statement]:
+    told = "".join(parts).strip()
+    if told:
+        yield _Statement(told, line, notes)
+
+
+def _note(comment: str, notes: dict[str, str], line: int, inside: bool, file: str) -> None:
+    found = _NOTE.match(comment)
+    if not found:
+        return
+    if inside:
+        _refuse(file, line, f"-- {found[1]} stands inside a statement; its place is before it")
+    notes[found[1]] = found[2].strip()
+
+
+def _unit(statement: _Statement, pieces: list[Piece], number: int, file: str) -> Unit:
+    word = re.split(r"\W", statement.text.lstrip("("), maxsplit=1)[0].lower()
+    if word == "delimiter":
+        _refuse(file, statement.line, "DELIMITER is a command of the command-line client, not of a server")
+    name = statement.notes.get("name", f"{number}_{word}")
+    if not re.fullmatch(r"[\w.-]{1,64}", name):
+        _refuse(file, statement.line, f"-- name {name}: a name is letters, digits, dots, dashes, at most 64")
+    return Unit(name, _weight(statement, file), statement.line, [pieces])
+
+
+def _weight(statement: _Statement, file: str) -> float:
+    told = statement.notes.get("weight", "1")
+    try:
+        weight = float(told)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < float("inf"):
+        _refuse(file, statement.line, f"-- weight {told}: a weight is a number above 0")
+    return weight
+
+
+def _pieces(statement: _Statement, file: str) -> list[Piece]:
+    """Text and placeholders by turns."""
+    texts = _PLACEHOLDER.split(statement.text)
+    pieces: list[Piece] = []
+    for place, told in enumerate(texts):
+        if place % 2:
+            pieces.append(_placeholder(told, statement.line, file))
+        elif told:
+            pieces.append(told)
+    return pieces
+
+
+def _placeholder(told: str, line: int, file: str) -> Piece:
+    name, *words = told.split() or [""]
+    if name not in PLACEHOLDERS:
+        _refuse(file, line, f"there is no ${{{told}}}; {did_you_mean(name, PLACEHOLDERS)}")
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        numbers = []
+    good = len(numbers) == len(words) == PLACEHOLDERS[name]
+    if name == "random":
+        good = good and numbers[0] <= numbers[1]
+    if name == "string":
+        good = good and 1 <= numbers[0] <= LONGEST_STRING
+    if not good:
+        _refuse(file, line, f"${{{told}}}: it is ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
+    return [name, *numbers]
+
+
+def _refuse_twins(units: list[Unit], file: str) -> None:
+    seen: dict[str, int] = {}
+    for unit in units:
+        if unit.name in seen:
+            _refuse(file, unit.line, f"the name {unit.name} is that of line {seen[unit.name]} already")
+        seen[unit.name] = unit.line
+
+
+def _refuse(file: str, line: int, told: str) -> NoReturn:
+    raise SandboxError(f"{file}:{line} cannot be used", told, f"mend the file; then: make bench WORKLOAD={file}")

@@ -1,0 +1,129 @@
+"""What sysbench 1.0 prints, read: one-second lines, errors, histogram, summary. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sandbox.workloads.common.model import Phase, Second
+
+# sysbench.c keeps 1024 buckets from 0.001 ms to 100 s at equal ratios (sb_histogram_init).
+HISTOGRAM_PRECISION_PERCENT = round(100 * ((100_000 / 0.001) ** (1 / 1023) - 1), 2)
+
+HISTOGRAM_RESOLUTION_MS = 0.001
+"""Buckets are printed with three decimals."""
+
+IGNORED_BY_DEFAULT = (1213, 1020, 1205)
+"""Errors after which sysbench starts the transaction again, without being told to."""
+
+_NUMBER = r"([0-9.]+)"
+_SECOND = re.compile(
+    rf"\[ (\d+)s \] thds: (\d+) tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\)"
+    rf" lat \(ms,\d+%\): {_NUMBER} err/s: {_NUMBER} reconn/s: {_NUMBER}"
+)
+_CODED = re.compile(r"FATAL: (?:.* returned error|error) (\d+)\b")
+_REPEATED = re.compile(r"\(last message repeated (\d+) times\)")
+_BUCKET = re.compile(r"\s*([0-9.]+) \|\**\s+(\d+)$")
+_TOTALS = "read|write|total|transactions|queries|ignored errors|reconnects|avg|max|total time"
+_TOTAL = re.compile(rf"\s+({_TOTALS}): +{_NUMBER}")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of a finished run. Latency in ms; ``buckets`` are (upper value in ms, events)."""
+
+    reads: int
+    writes: int
+    queries: int
+    transactions: int
+    conflicts: int
+    reconnects: int
+    total_s: float
+    latency_avg_ms: float
+    latency_max_ms: float
+    buckets: tuple[tuple[float, int], ...]
+
+
+def parse_second(line: str, phase: Phase, errors: int) -> Second | None:
+    """One line of ``--report-interval=1``; None for any other line. ``errors`` is the count so far."""
+    match = _SECOND.match(line)
+    if match is None:
+        return None
+    second, threads = int(match[1]), int(match[2])
+    tps, qps, reads, writes, _, p95, conflicts, reconnects = (float(group) for group in match.groups()[2:])
+    return Second(phase, second, threads, tps, qps, reads, writes, p95, conflicts, reconnects, errors)
+
+
+class ErrorCount:
+    """Errors by code, fed line by line: sysbench prints a repeated message once, with a count after it."""
+
+    def __init__(self) -> None:
+        self.by_code: Counter[str] = Counter()
+        self._last: str | None = None
+        self._first: str | None = None
+        self._first_coded: str | None = None
+
+    @property
+    def first_fatal(self) -> str | None:
+        """The first error, one with a code before one without, which only tells what followed from it."""
+        return self._first_coded or self._first
+
+    def feed(self, line: str) -> None:
+        """Counts the error in a line, if there is one."""
+        repeated = _REPEATED.match(line)
+        if repeated:
+            if self._last:
+                self.by_code[self._last] += int(repeated[1])
+            return
+        coded = _CODED.match(line)
+        self._last = coded[1] if coded else None
+        if self._last:
+            self.by_code[self._last] += 1
+            self._first_coded = self._first_coded or line
+        elif line.startswith("FATAL:"):
+            self._first = self._first or line
+
+    def counted(self) -> dict[str, int]:
+        """Errors by code; a failure without any code counts as one ``unknown``."""
+        if not self.by_code and self._first:
+            return {"unknown": 1}
+        return dict(self.by_code)
+
+
+def parse_summary(lines: Iterable[str]) -> Summary | None:
+    """Summary and histogram of a finished run; None when it never got that far."""
+    buckets: list[tuple[float, int]] = []
+    found: dict[str, float] = {}
+    for line in lines:
+        bucket = _BUCKET.match(line)
+        total = _TOTAL.match(line)
+        if bucket:
+            buckets.append((float(bucket[1]), int(bucket[2])))
+        elif total:
+            found.setdefault(total[1], float(total[2]))
+    if "max" not in found or "total time" not in found:
+        return None
+    return Summary(
+        reads=int(found["read"]),
+        writes=int(found["write"]),
+        queries=int(found["total"]),
+        transactions=int(found["transactions"]),
+        conflicts=int(found["ignored errors"]),
+        reconnects=int(found["reconnects"]),
+        total_s=found["total time"],
+        latency_avg_ms=found["avg"],
+        latency_max_ms=found["max"],
+        buckets=tuple(buckets),
+    )
+
+
+def percentile(buckets: Sequence[tuple[float, int]], percent: float) -> float | None:
+    """Value below which ``percent`` of the events lie, ms, counted as sysbench does; None without events."""
+    events = sum(count for _, count in buckets)
+    wanted = max(1, int(events * percent / 100 + 0.5))
+    seen = 0
+    for value, count in buckets:
+        seen += count
+        if seen >= wanted:
+            return value
+    return None

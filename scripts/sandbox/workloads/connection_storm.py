@@ -1,0 +1,20 @@
+"""Connect, one query, disconnect; latency is that of connecting and of the query."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from sandbox.workloads.common import prepared
+from sandbox.workloads.common.model import Parameters
+from sandbox.workloads.common.python_load import PythonLoad
+
+
+class ConnectionStorm(PythonLoad):
+    """Every thread has at most one connection at a time."""
+
+    scenario: ClassVar[str] = "connection_storm"
+    query: str = Field(default="SELECT 1", min_length=1, description="the one query of each connection")
+
+    def wanted(self, parameters: Parameters) -> prepared.Prepared | None:  # noqa: ARG002  (the shape of a workload)
+        """Needs no data."""
+        return None

@@ -1,0 +1,1 @@
+"""Load that runs in the client node: shipped there as source, so it imports nothing of ours but its own folder."""

@@ -1,0 +1,101 @@
+"""A load from start to end: processes with threads spread over them, one printed line for each second, a summary."""
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection as Pipe
+from typing import Any
+
+from sandbox.workloads.in_client.connection import Target
+from sandbox.workloads.in_client.recorder import Tally
+from sandbox.workloads.in_client.scenario import Job, Scenario
+from sandbox.workloads.in_client.worker import Worker
+
+PROCESSES_PER_CPU = 4
+MOST_PROCESSES = 64
+"""Threads of one process take turns at the interpreter; few threads a process keep that out of the latencies."""
+
+_HEAD_START_S = 0.05
+
+Make = Callable[[Job], Scenario]
+Print = Callable[[dict[str, Any]], None]
+
+
+def processes_for(threads: int, cpus: int) -> int:
+    """How many processes carry so many threads."""
+    return max(1, min(threads, PROCESSES_PER_CPU * cpus, MOST_PROCESSES))
+
+
+def run_load(request: dict[str, Any], target: Target, make: Make, tell: Print) -> int:
+    """Runs the load that a request asks for; returns the exit code: 0, or 1 where there was an error.
+
+    ``request``: ``threads``, ``background`` (threads beside them), ``seconds``, ``rate_per_s`` or null, ``seed``,
+    ``options`` of the workload. ``tell`` prints one JSON line.
+    """
+    threads = request["threads"]
+    jobs = [
+        Job(target, number, threads, request["seed"], request["options"])
+        for number in range(threads + request["background"])
+    ]
+    processes = processes_for(len(jobs), os.cpu_count() or 1)
+    pipes = _start([jobs[first::processes] for first in range(processes)], request, make)
+    return _follow(pipes, request, tell)
+
+
+def _start(shares: Sequence[Sequence[Job]], request: dict[str, Any], make: Make) -> list[Pipe]:
+    """One process for each share of the threads; returns our ends of their pipes."""
+    context = multiprocessing.get_context("fork")
+    failed = context.RawValue("b", 0)
+    ours: list[Pipe] = []
+    for share in shares:
+        near, far = context.Pipe()
+        arguments = (share, request, make, failed, far)
+        context.Process(target=_process, args=arguments, daemon=True).start()
+        far.close()  # or its end would not be noticed here
+        ours.append(near)
+    return ours
+
+
+def _process(share: Sequence[Job], request: dict[str, Any], make: Make, failed: Any, pipe: Pipe) -> None:
+    scenarios = [make(job) for job in share]
+    Worker(scenarios, request["seconds"], request["rate_per_s"], failed).run(pipe)
+
+
+def _follow(pipes: Sequence[Pipe], request: dict[str, Any], tell: Print) -> int:
+    """Adds up what the processes report, second by second."""
+    total = Tally()
+    try:
+        for pipe in pipes:
+            pipe.recv()
+        began = time.monotonic() + _HEAD_START_S
+        for pipe in pipes:
+            pipe.send(began)
+        ended = _reports(pipes, request["threads"], total, tell)
+    except (EOFError, BrokenPipeError):
+        total.errors["unknown"] += 1
+        tell({"error": "unknown", "message": "a load process died"})
+        ended = began = 0.0
+    for code, message in total.messages.items():
+        tell({"error": code, "message": message})
+    tell({"summary": total.summary_json(max(ended - began, 0.0))})
+    return 1 if total.errors else 0
+
+
+def _reports(pipes: Sequence[Pipe], threads: int, total: Tally, tell: Print) -> float:
+    """Every process reports each second, then its end; a failing load ends sooner. Returns when the last ended."""
+    open_pipes, ended, second = list(pipes), 0.0, 0
+    while open_pipes:
+        second += 1
+        tally, whole = Tally(), True
+        for pipe in list(open_pipes):
+            report = pipe.recv()
+            tally.merge(report[1])
+            if report[0] == "end":
+                open_pipes.remove(pipe)
+                ended = max(ended, report[2])
+                whole = False
+        total.merge(tally)
+        if whole:
+            tell(tally.second_json(second, threads))
+    return ended

@@ -1,0 +1,26 @@
+"""Loads nothing for as long as it is asked to: what the servers do by themselves."""
+
+import time
+from pathlib import Path
+
+from sandbox.results.record import Metrics, PreparationRecord
+from sandbox.workloads.common.execution import run_load
+from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload, phase_seconds
+
+
+class Noop(Workload):
+    """Has no options."""
+
+    def prepare(self, session: Session, log: Path) -> PreparationRecord | None:  # noqa: ARG002  (the shape of a workload)
+        """Needs no data."""
+        return None
+
+    def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
+        """Lets the seconds pass in the client node, where a load would run; there is no figure to give."""
+        seconds = phase_seconds(session.parameters, phase)
+        argv = ("sleep", str(seconds))
+        began = time.monotonic()
+        code = run_load(session.stack, session.client, argv, seconds, log, lambda _: None)
+        session.tell(Progress("load", f"nothing done for {time.monotonic() - began:.0f} s"))
+        failure = f"sleep ended with exit code {code}" if code else None
+        return Outcome(argv, Metrics(errors=0, errors_by_code={}, conflicts=0, conflicts_by_code={}), failure)
