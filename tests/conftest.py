@@ -1,0 +1,37 @@
+"""What all tests share: which of them need an engine, and what could not run here."""
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
+settings.load_profile("sandbox")
+
+
+def _engine_missing() -> str | None:
+    """Why no Docker test can run here, or None."""
+    if shutil.which("docker") is None:
+        return "no docker client"
+    done = subprocess.run(
+        ["docker", "info", "--format", "{{.ServerVersion}}"], capture_output=True, text=True, check=False
+    )
+    return None if done.returncode == 0 and done.stdout.strip() else f"no engine: {done.stderr.strip()[:200]}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Without an engine the integration tests cannot run, and the report says why; with one, two stacks run at once.
+
+    Tests that share a stack stay on one worker: those of a topology, else those of a file.
+    """
+    for item in items:
+        if item.get_closest_marker("docker"):
+            parameters = getattr(item, "callspec", None)
+            shared = parameters.params.get("topology") if parameters else None
+            item.add_marker(pytest.mark.xdist_group(shared.profile if shared else item.path.stem))
+    needing = [item for item in items if item.get_closest_marker("docker")]
+    reason = _engine_missing() if needing else None
+    for item in needing if reason else []:
+        item.add_marker(pytest.mark.skip(reason=reason or ""))

@@ -1,0 +1,52 @@
+"""Every matrix that ships: read, planned, with a question, a note and enough blocks to call one difference real."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from contract.stacks import LIBRARY
+from sandbox.commands.matrix_file import MATRICES, read_matrix
+from sandbox.commands.matrix_plan import plan_request
+from sandbox.commands.matrix_request import bench_of
+from sandbox.plan.experiment import make_experiment
+from sandbox.plan.images import Availability
+from sandbox.plan.planner import make_plan
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.run.in_client.sampler import STATUS
+
+FILES = sorted(MATRICES.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
+    matrix = read_matrix(path)
+    for cell in make_experiment(matrix).cells:
+        make_plan(plan_request(cell), LIBRARY, Availability(registry=lambda: True))
+        bench_of(cell, matrix)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_asks_one_question_and_tells_what_the_original_found(path: Path) -> None:
+    matrix = read_matrix(path)
+    assert matrix.question.endswith("?") and "\n" not in matrix.question
+    assert matrix.note
+    assert matrix.blocks is None, "shipped matrices default to what one lone difference takes"
+    assert set(matrix.metrics) <= set(METRICS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Path) -> None:
+    matrix = read_matrix(path)
+    sampled = re.search(r"'\^\((.*)\)\$'", STATUS)
+    assert sampled
+    for condition in matrix.conditions:
+        assert re.fullmatch(sampled[1], condition.status), "the sampler does not ask for it"
+        assert any(condition.holds_for(cell.levels) for cell in matrix.all_cells())
+
+
+def test_one_server_stands_in_all_arms_of_the_pool_against_the_proxies() -> None:
+    cells = list(read_matrix(MATRICES / "threadpool-vs-multiplexing.yaml").all_cells())
+    assert {cell.change.expression.split("+")[0] for cell in cells} == {"gr1@9.7"}
+    assert {cell.change.options["db_ps_mode"] for cell in cells} == {"disable"}
+    assert all("max_connections=2000" in cell.assignments for cell in cells)

@@ -1,0 +1,185 @@
+"""A real stack under test: the command line brings it up, the engine's client asks and breaks it."""
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.stack.naming import project_name
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SANDBOX = CHECKOUT / ".venv" / "bin" / "sandbox"
+LEDGER = Path(__file__).with_name("ledger_writer.py")
+
+
+def run(
+    argv: Sequence[str | Path], check: bool = True, stdin: str | None = None, timeout_s: int = 600
+) -> subprocess.CompletedProcess[str]:
+    """A command to its end; its whole output is in the failure message."""
+    done = subprocess.run(
+        [str(part) for part in argv],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        cwd=CHECKOUT,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, f"{argv}: exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-6000:]}"
+    return done
+
+
+def sandbox(*argv: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    """One command of the sandbox."""
+    return run([SANDBOX, *argv], check=check, stdin=stdin)
+
+
+class Ledger:
+    """A client that writes numbered rows all the time and keeps the numbers that a server acknowledged."""
+
+    def __init__(self, stack: "LiveStack", hosts: list[str]) -> None:
+        self._process = subprocess.Popen(
+            ["docker", "exec", "-i", stack.container("client1"), "python3", "-c", LEDGER.read_text(), *hosts],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.acknowledged: list[int] = []
+
+    def wait_for(self, more: int) -> None:
+        """Until so many further rows were acknowledged: the stack takes writes."""
+        assert self._process.stdout
+        for _ in range(more):
+            line = self._process.stdout.readline()
+            assert line, "the ledger writer ended by itself"
+            self.acknowledged.append(int(line))
+
+    def stop(self) -> None:
+        """Ends the writer and takes in what it still acknowledged."""
+        rest, _ = self._process.communicate(timeout=60)
+        self.acknowledged += [int(line) for line in rest.split()]
+
+
+class LiveStack:
+    """One running stack."""
+
+    def __init__(self, name: str, profile: str) -> None:
+        self.name, self.profile = name, profile
+
+    def data(self) -> list[dict[str, object]]:
+        """Labels of every container: ``sandbox.about`` with name and kind."""
+        shown = json.loads(sandbox("ps", "--name", self.name, "--json").stdout)
+        stack = next(item for item in shown["stacks"] if item["name"] == self.name)
+        return list(stack["nodes"])
+
+    def containers(self) -> dict[str, tuple[str, str]]:
+        """Node → (kind, container id), straight from the engine: asked often, so it must cost little."""
+        found: dict[str, tuple[str, str]] = {}
+        for project in (project_name(self.name), self.name):
+            row = '{{.Label "sandbox.node"}} {{.Label "sandbox.kind"}} {{.ID}}'
+            shown = run(["docker", "ps", "-a", "--filter", f"label=sandbox.stack={project}", "--format", row]).stdout
+            found |= {node: (kind, container) for node, kind, container in map(str.split, shown.splitlines())}
+        return found
+
+    def names(self, *kinds: str) -> list[str]:
+        """Node names of some kinds, in order."""
+        return sorted(node for node, (kind, _) in self.containers().items() if kind in kinds)
+
+    @property
+    def servers(self) -> list[str]:
+        """Database nodes, members and replicas."""
+        return self.names("database", "replica")
+
+    def container(self, node: str) -> str:
+        """Container id of a node."""
+        return self.containers()[node][1]
+
+    def sql(self, node: str, query: str) -> str:
+        """A query as root inside a server's own container."""
+        script = (
+            'c=$(command -v mariadb || command -v mysql); exec "$c" --defaults-file=/sandbox/client.cnf -NB -e "$1"'
+        )
+        return run(["docker", "exec", self.container(node), "sh", "-c", script, "sql", query]).stdout.strip()
+
+    def from_client(
+        self, host: str, query: str, port: int = 3306, check: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """A query as the application user, from the client node through the network."""
+        return run(
+            [
+                "docker",
+                "exec",
+                self.container("client1"),
+                "mariadb",
+                "--defaults-file=/sandbox/app.cnf",
+                "-h",
+                host,
+                "-P",
+                str(port),
+                "-NB",
+                "-e",
+                query,
+            ],
+            check=check,
+        )
+
+    def role(self, node: str) -> str:
+        """``writer`` or ``reader``, as the node itself answers."""
+        return run(["docker", "exec", self.container(node), "sh", "/sandbox/probe", "role"]).stdout.strip()
+
+    def writers(self) -> list[str]:
+        """Every server that takes writes now."""
+        return [node for node in self.servers if self.role(node) == "writer"]
+
+    def kill(self, *nodes: str) -> None:
+        """SIGKILL, all at once."""
+        run(["docker", "kill", *[self.container(node) for node in nodes]])
+
+    def start(self) -> None:
+        """Starts what does not run, and waits until the stack is ready."""
+        sandbox("start", "--name", self.name)
+
+    def ledger(self) -> Ledger:
+        """Starts a ledger over the members of the first group."""
+        return Ledger(self, self.names("database"))
+
+    def assert_everywhere(self, numbers: list[int]) -> None:
+        """Every acknowledged row is on every server: nothing lost, nothing only here."""
+        assert numbers
+        for node in self.servers:
+            # A row may be there that was never acknowledged, so a count says nothing: the last number does, and then
+            # every number before it is asked for.
+            self.sql_until(node, f"select count(*) from sbtest.ledger where id = {numbers[-1]}", "1")
+            there = {int(number) for number in self.sql(node, "select id from sbtest.ledger").split()}
+            missing = sorted(set(numbers) - there)
+            assert not missing, f"{node} misses {len(missing)} acknowledged rows, first {missing[:5]}"
+
+    def sql_until(self, node: str, query: str, expected: str, seconds: int = 60) -> None:
+        """Asks until the answer is the expected one, bounded."""
+        script = f'for i in $(seq {seconds * 5}); do [ "$(sh -c "$1")" = "$2" ] && exit 0; sleep 0.2; done; exit 1'
+        client = "$(command -v mariadb || command -v mysql)"
+        ask = f"{client} --defaults-file=/sandbox/client.cnf -NB -e '{query}' 2>/dev/null"
+        done = run(["docker", "exec", self.container(node), "sh", "-c", script, "until", ask, expected], check=False)
+        assert done.returncode == 0, f"{node}: {query} did not become {expected}; now {self.sql(node, query)}"
+
+
+def leftovers(label: str) -> list[str]:
+    """Containers, volumes and networks that carry a label."""
+    found = []
+    for kind in (["ps", "-aq"], ["volume", "ls", "-q"], ["network", "ls", "-q"]):
+        found += run(["docker", *kind, "--filter", f"label={label}"]).stdout.split()
+    return found
+
+
+@contextmanager
+def live_stack(profile: str, *options: str) -> Iterator[LiveStack]:
+    """A stack of its own name, gone afterwards whatever happened."""
+    name = f"t-{uuid.uuid4().hex[:6]}"
+    try:
+        sandbox("up", "--name", name, "--profile", profile, "--snapshots", "0", *options)
+        yield LiveStack(name, profile)
+    finally:
+        sandbox("down", "--name", name)

@@ -1,0 +1,77 @@
+"""Proxies and monitors in front of real servers: they route a write, follow the writer, see every server."""
+
+import json
+from typing import Any
+
+import pytest
+
+from integration.live import LiveStack, live_stack, run
+
+pytestmark = pytest.mark.docker
+WHO = "select @@hostname"
+
+
+def ports(stack: LiveStack, node: str) -> Any:
+    """Port names of a node, as `ps` shows them."""
+    return next(item["ports"] for item in stack.data() if item["name"] == node)
+
+
+def who_answers(stack: LiveStack, proxy: str, port: int) -> str:
+    """The server behind a proxy's port."""
+    return stack.from_client(proxy, WHO, port).stdout.strip()
+
+
+@pytest.mark.parametrize("profile", ["galera3@11.8+haproxy", "gr3@9.7+haproxy", "mysql@9.7+replica2+haproxy"])
+def test_haproxy_keeps_one_writer_and_follows_it(profile: str) -> None:
+    with live_stack(profile) as stack:
+        haproxy = ports(stack, "haproxy1")
+        writers = {who_answers(stack, "haproxy1", haproxy["rw"]) for _ in range(6)}
+        assert len(writers) == 1 and writers <= set(stack.writers())
+        readers = {who_answers(stack, "haproxy1", haproxy["ro"]) for _ in range(12)}
+        assert len(readers) > 1, f"only {readers} read"
+        if "replica" in profile:
+            return  # an asynchronous source has no successor of its own
+        (writer,) = writers
+        stack.kill(writer)
+        _until_writable(stack, "haproxy1", haproxy["rw"])
+        assert who_answers(stack, "haproxy1", haproxy["rw"]) != writer
+        stack.start()
+
+
+def _until_writable(stack: LiveStack, proxy: str, port: int) -> None:
+    """Bounded: the proxy takes writes again within 60 s."""
+    query = "insert into sandbox.ready (id) values (7) on duplicate key update id = 7"
+    script = (
+        f"for i in $(seq 300); do timeout 5 mariadb --defaults-file=/sandbox/app.cnf -h {proxy} -P {port} -e '{query}' "
+        "2>/dev/null && exit 0; sleep 0.2; done; exit 1"
+    )
+    run(["docker", "exec", stack.container("client1"), "sh", "-c", script])
+
+
+def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> None:
+    with live_stack("gr3@9.7+router") as stack:
+        router, (primary,) = ports(stack, "router1"), stack.writers()
+        assert {who_answers(stack, "router1", router["rw"]) for _ in range(4)} == {primary}
+        readers = {who_answers(stack, "router1", router["ro"]) for _ in range(6)}
+        assert readers and primary not in readers
+        stack.kill(primary)
+        _until_writable(stack, "router1", router["rw"])
+        assert who_answers(stack, "router1", router["rw"]) != primary
+        stack.start()
+
+
+def test_router_shares_connections_when_asked() -> None:
+    with live_stack("gr3@9.7+router+multiplexing+many-clients+rw-split") as stack:
+        assert all(proof["in_effect"] for node in stack.data() for proof in node["proofs"])  # type: ignore[attr-defined]
+
+
+def test_prometheus_scrapes_every_server() -> None:
+    with live_stack("mariadb@11.8+replica1+prometheus") as stack:
+        port = next(iter(ports(stack, "prometheus1").values()))
+        ask = (
+            "import urllib.request, sys; sys.stdout.write(urllib.request.urlopen("
+            f"'http://prometheus1:{port}/api/v1/query?query=mysql_up').read().decode())"
+        )
+        answer = json.loads(run(["docker", "exec", stack.container("client1"), "python3", "-c", ask]).stdout)
+        values = [sample["value"][1] for sample in answer["data"]["result"]]
+        assert values == ["1"] * len(stack.servers)

@@ -1,0 +1,162 @@
+"""Every recovery case on every topology: nodes killed, containers made anew, volumes restored from copies."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.live import LiveStack, live_stack, run, sandbox
+from integration.test_topologies import TOPOLOGIES, Topology
+from sandbox.stack.naming import project_name
+
+pytestmark = [pytest.mark.docker, pytest.mark.long]
+SEVERAL_NODES = [each for each in TOPOLOGIES if each.profile not in ("mysql@9.7", "mariadb@10.5", "mariadb@10.11")]
+
+
+class ByHand(LiveStack):
+    """A stack that `docker compose` runs from the printed file, so that its containers can go and its volumes stay."""
+
+    def __init__(self, file: Path, project: str, profile: str) -> None:
+        super().__init__(project, profile)
+        self.file = file
+
+    def compose(self, *argv: str) -> None:
+        """`docker compose` on this stack's file, under its project."""
+        run(["docker", "compose", "-p", self.name, "-f", self.file, *argv])
+
+    def volumes(self) -> list[str]:
+        """Names of its volumes in the file, which are the same in a copy of it."""
+        names = run(["docker", "volume", "ls", "-q", "--filter", f"label=sandbox.stack={self.name}"]).stdout.split()
+        return [name.removeprefix(f"{self.name}_") for name in names]
+
+    def copy_volumes(self, other: "ByHand", image: str) -> None:
+        """Every file of every volume into the other stack's, owners kept."""
+        for volume in self.volumes():
+            mounts = ["-v", f"{self.name}_{volume}:/from:ro", "-v", f"{other.name}_{volume}:/to"]
+            label = f"sandbox.stack={other.name}"
+            copy = ["--entrypoint", "cp", image, "-a", "/from/.", "/to/"]
+            run(["docker", "run", "--rm", "--label", label, *mounts, *copy])
+
+
+@pytest.fixture(scope="module", params=SEVERAL_NODES, ids=lambda topology: topology.profile)
+def topology(request: pytest.FixtureRequest) -> Topology:
+    """One topology after the other; a single server's cases are those of the other suite."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def stack(topology: Topology, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ByHand]:
+    """The topology, started from its file alone."""
+    file = tmp_path_factory.mktemp("stack") / "stack.yaml"
+    file.touch(mode=0o600)
+    file.write_text(sandbox("config", "--profile", topology.profile).stdout)
+    live = ByHand(file, f"recovery-{os.getpid()}", topology.profile)
+    try:
+        live.compose("up", "-d")
+        live.start()
+        yield live
+    finally:
+        live.compose("down", "-v")
+
+
+def survives(stack: ByHand, *killed: str) -> None:
+    """Killed under load and started: every acknowledged row is everywhere."""
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    stack.kill(*killed)
+    stack.start()
+    ledger.wait_for(50)
+    ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_any_one_node_is_killed_and_started(stack: ByHand) -> None:
+    for node in stack.servers:
+        survives(stack, node)
+
+
+def test_any_two_nodes_are_killed_and_started(stack: ByHand) -> None:
+    for pair in itertools.combinations(stack.servers, 2):
+        survives(stack, *pair)
+
+
+def test_all_are_killed_and_started_twice(stack: ByHand) -> None:
+    for _ in range(2):
+        survives(stack, *stack.servers)
+
+
+def test_a_node_that_stays_away_does_not_stop_the_others(stack: ByHand) -> None:
+    if len(stack.names("database")) < 3:
+        pytest.skip("a majority takes three members")
+    (away, *_) = stack.writers()
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    stack.kill(away)
+    ledger.wait_for(50)
+    stack.start()
+    ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_containers_made_anew_find_their_volumes(stack: ByHand) -> None:
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    ledger.stop()
+    stack.compose("down")
+    stack.compose("up", "-d")
+    stack.start()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+@pytest.mark.parametrize(("hold", "release"), [("stop", "start"), ("pause", "unpause")])
+def test_a_copy_of_the_volumes_becomes_a_stack(stack: ByHand, hold: str, release: str) -> None:
+    """Copied while stopped, and while paused under load."""
+    image = next(str(node["image"]) for node in stack.data() if node["name"] == "client1")
+    copy = ByHand(stack.file, f"{stack.name}-{hold}", stack.profile)
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    if hold == "stop":
+        ledger.stop()
+    before = list(ledger.acknowledged)
+    try:
+        copy.compose("create")
+        stack.compose(hold)
+        stack.copy_volumes(copy, image)
+        stack.compose(release)
+        copy.start()
+        copy.assert_everywhere(before)
+    finally:
+        copy.compose("down", "-v")
+    stack.start()
+    if hold != "stop":
+        ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> None:
+    """It died with a transaction that they never ordered; with that, the provider would abort it on its return."""
+    with live_stack("galera3@10.11") as stack:
+        stack.sql("galera2", "create table sbtest.mine (id int primary key); insert into sbtest.mine values (1)")
+        stack.kill("galera2", "galera3")
+        apply_one_more(stack, "galera2")
+        stack.start()
+        for node in stack.servers:
+            stack.sql_until(node, "select group_concat(id) from sbtest.mine", "1")
+        log = run(["sh", "-c", 'docker logs "$1" 2>&1', "log", stack.container("galera2")]).stdout
+        assert "what only this node has is given up" in log
+        assert "SST succeeded" in log
+
+
+def apply_one_more(stack: LiveStack, node: str) -> None:
+    """A transaction on a node that was killed, as if it had been the only one to apply it."""
+    image = next(f"{each['image']}" for each in stack.data() if each["name"] == node)
+    script = Path(__file__).with_name("galera_one_more.sh").read_text()
+    shell = ["--entrypoint", "bash", image, "-c", script]
+    label = f"sandbox.stack={project_name(stack.name)}"
+    run(["docker", "run", "--rm", "--network=none", "--label", label, "--volumes-from", stack.container(node), *shell])

@@ -1,0 +1,147 @@
+"""A stack kept as a snapshot and restored: quick, with passwords of its own, as often as wanted side by side."""
+
+import json
+import random
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from integration.live import LiveStack, leftovers, run, sandbox
+from sandbox.stack.locks import locked
+from sandbox.stack.naming import project_name
+
+pytestmark = pytest.mark.docker
+PROFILES = ["mysql@9.7+replica1", "mariadb@11.8+replica1", "galera3@11.8", "gr3@9.7"]
+
+
+def password_of(stack: LiveStack) -> str:
+    """The application's password, as the client has it."""
+    return run(["docker", "exec", stack.container("client1"), "cat", "/sandbox/app.cnf"]).stdout
+
+
+def snapshots() -> list[dict[str, object]]:
+    """What is on the shelf."""
+    return list(json.loads(sandbox("snapshots", "--json").stdout)["snapshots"])
+
+
+def up(profile: str, *options: str) -> tuple[LiveStack, str]:
+    """A stack of a new name, and what `up` told."""
+    stack = LiveStack(f"t-{uuid.uuid4().hex[:6]}", profile)
+    try:
+        return stack, sandbox("up", "--name", stack.name, "--profile", profile, *options).stderr
+    except BaseException:
+        sandbox("down", "--name", stack.name)
+        raise
+
+
+# One of each family and topology in every run, the rest in the long one.
+PARAMETERS = [pytest.param(each, marks=pytest.mark.long if each.startswith("mariadb") else ()) for each in PROFILES]
+
+
+@pytest.fixture(scope="module", params=PARAMETERS)
+def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[LiveStack]]]:
+    """The profile, the password of the stack that the snapshot is of, and two stacks restored from it."""
+    profile = f"{request.param}"
+    # A setting of its own: no other test's snapshot is taken for this one.
+    mark = ("--set", f"max_connections={300 + PROFILES.index(profile)}")
+    first, told = up(profile, *mark, "--cold")
+    assert "from a snapshot" not in told
+    stacks: list[LiveStack] = []
+    try:
+        before = {each["key"] for each in snapshots()}
+        with locked(project_name(first.name), lambda: None, 60):
+            pass
+        kept = [each for each in snapshots() if each["key"] not in before or each["profile"] == profile]
+        assert kept, "no snapshot was kept"
+        password = password_of(first)
+        sandbox("down", "--name", first.name)
+        for _ in range(2):
+            stack, told = up(profile, *mark)
+            stacks.append(stack)
+            assert "from a snapshot of" in told
+        yield profile, password, stacks
+    finally:
+        for stack in [first, *stacks]:
+            sandbox("down", "--name", stack.name)
+        assert not leftovers(f"sandbox.stack={project_name(first.name)}")
+
+
+def test_each_has_passwords_of_its_own(restored: tuple[str, str, list[LiveStack]]) -> None:
+    _, password, stacks = restored
+    assert len({password, *map(password_of, stacks)}) == 3
+    for stack in stacks:
+        for server in stack.servers:
+            assert stack.from_client(server, "select 1").stdout.strip() == "1"
+
+
+def write(stack: LiveStack, number: int) -> None:
+    """A table of one row, made anew."""
+    stack.sql(stack.writers()[0], "drop table if exists sbtest.mine")
+    stack.sql(stack.writers()[0], f"create table sbtest.mine (id int primary key) select {number} as id")
+
+
+def test_each_takes_a_write_everywhere_by_itself(restored: tuple[str, str, list[LiveStack]]) -> None:
+    _, _, stacks = restored
+    for number, stack in enumerate(stacks):
+        write(stack, number)
+    for number, stack in enumerate(stacks):
+        for server in stack.servers:
+            stack.sql_until(server, "select id from sbtest.mine", str(number))
+
+
+def test_a_restored_server_comes_back_after_a_kill(restored: tuple[str, str, list[LiveStack]]) -> None:
+    _, _, stacks = restored
+    stack = stacks[0]
+    write(stack, 7)
+    stack.sql_until(stack.servers[-1], "select id from sbtest.mine", "7")
+    stack.kill(stack.servers[-1])
+    stack.start()
+    assert stack.from_client(stack.servers[-1], "select id from sbtest.mine").stdout.strip() == "7"
+
+
+def test_servers_have_identities_of_their_own(restored: tuple[str, str, list[LiveStack]]) -> None:
+    profile, _, stacks = restored
+    if profile.startswith(("mysql", "gr")):
+        found = [stack.sql(server, "select @@server_uuid") for stack in stacks for server in stack.servers]
+        assert len(set(found)) == len(found)
+
+
+def test_a_new_plan_begins_from_the_directories_of_its_images(restored: tuple[str, str, list[LiveStack]]) -> None:
+    profile, password, stacks = restored
+    # Never set before on this machine: an earlier run's snapshot of the same plan would be restored instead.
+    stack, told = up(profile, "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
+    try:
+        assert "from the initialised data directory of sandbox/" in told
+        with locked(project_name(stack.name), lambda: None, 60):
+            pass  # its own snapshot is taken
+        assert password_of(stack) not in {password, *map(password_of, stacks)}
+        if not profile.startswith(("mariadb", "galera")):
+            identities = [stack.sql(server, "select @@server_uuid") for server in stack.servers]
+            assert len(set(identities)) == len(identities)
+        write(stack, 5)
+        for server in stack.servers:
+            stack.sql_until(server, "select id from sbtest.mine", "5")
+        assert_no_state_transfer(stack)
+        stack.kill(stack.servers[-1])
+        stack.start()
+        assert stack.from_client(stack.servers[-1], "select id from sbtest.mine").stdout.strip() == "5"
+    finally:
+        sandbox("down", "--name", stack.name)
+
+
+def assert_no_state_transfer(stack: LiveStack) -> None:
+    """No member of a Galera cluster took its data from another."""
+    for server in stack.servers:
+        log = run(["sh", "-c", 'docker logs "$1" 2>&1', "log", stack.container(server)]).stdout
+        assert "State transfer required" not in log
+
+
+def test_down_does_not_wait_for_a_snapshot() -> None:
+    stack, _ = up("mysql@9.7", "--cold", "--set", "max_connections=299")
+    begin = time.monotonic()
+    sandbox("down", "--name", stack.name)
+    assert time.monotonic() - begin < 20
+    assert not leftovers(f"sandbox.stack={project_name(stack.name)}")
+    assert "max_connections" not in str(snapshots())

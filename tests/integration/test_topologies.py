@@ -1,0 +1,85 @@
+"""Every topology that runs here: it forms, has its roles, replicates, and comes back from one and from all killed."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from integration.live import LiveStack, live_stack
+
+pytestmark = pytest.mark.docker
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A profile and how many of its servers take writes."""
+
+    profile: str
+    writers: int
+
+
+TOPOLOGIES = [
+    Topology("mysql@9.7", 1),
+    Topology("mysql@9.7+replica2", 1),
+    Topology("mysql@9.7+replica1+semisync", 1),
+    Topology("gr1@9.7", 1),
+    Topology("gr3@9.7", 1),
+    Topology("gr3@9.7+multi-primary", 3),
+    Topology("gr3@9.7+replica1", 1),
+    Topology("mariadb@10.5", 1),
+    Topology("mariadb@10.11", 1),
+    Topology("mariadb@11.8+replica2", 1),
+    Topology("mariadb@10.11+replica1@11.8", 1),
+    Topology("mariadb@11.8+replica1+semisync", 1),
+    Topology("galera1@11.8", 1),
+    Topology("galera3@10.5", 3),
+    Topology("galera3@10.11", 3),
+    Topology("galera3@11.8", 3),
+    Topology("galera3@11.8+replica1", 3),
+]
+
+
+@pytest.fixture(scope="module", params=TOPOLOGIES, ids=lambda topology: topology.profile)
+def topology(request: pytest.FixtureRequest) -> Topology:
+    """One topology after the other."""
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def stack(topology: Topology):  # type: ignore[no-untyped-def]
+    """The topology, up."""
+    with live_stack(topology.profile) as live:
+        yield live
+
+
+def test_the_roles_are_what_the_profile_promises(stack: LiveStack, topology: Topology) -> None:
+    assert len(stack.writers()) == topology.writers
+    assert set(stack.names("replica")).isdisjoint(stack.writers())
+
+
+def test_a_write_arrives_on_every_server(stack: LiveStack) -> None:
+    ledger = stack.ledger()
+    ledger.wait_for(20)
+    ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_a_killed_writer_comes_back_with_every_acknowledged_row(stack: LiveStack) -> None:
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    stack.kill(stack.writers()[0])
+    stack.start()
+    ledger.wait_for(50)
+    ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)
+    stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_all_killed_come_back_with_every_acknowledged_row(stack: LiveStack) -> None:
+    ledger = stack.ledger()
+    ledger.wait_for(50)
+    stack.kill(*stack.servers)
+    stack.start()
+    ledger.wait_for(50)
+    ledger.stop()
+    stack.assert_everywhere(ledger.acknowledged)

@@ -1,0 +1,123 @@
+"""Every workload of ours, and the user's own, for some seconds on a real server: figures, verdicts, nothing left."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from integration.live import LiveStack, live_stack, sandbox
+
+pytestmark = pytest.mark.docker
+SHORT = ("--seconds", "2", "--warmup", "0", "--threads", "4", "--json")
+SMALL_TPCC = "warehouses=2 customers=60 items=500"
+
+LUA = """
+sysbench.cmdline.options = {mine = {"what to select", 0}}
+function thread_init() connection = sysbench.sql.driver():connect() end
+function prepare()
+   connection = sysbench.sql.driver():connect()
+   connection:query("CREATE TABLE mine (id INT PRIMARY KEY)")
+   connection:query("INSERT INTO mine VALUES (7)")
+end
+function cleanup() sysbench.sql.driver():connect():query("DROP TABLE IF EXISTS mine") end
+function event() connection:query("SELECT id FROM mine WHERE id = " .. sysbench.opt.mine) end
+"""
+
+SQL = """
+-- weight 9
+-- name look
+SELECT c FROM sbtest1 WHERE id = ${random 1 500};
+-- weight 1
+-- name change
+BEGIN;
+UPDATE sbtest1 SET k = k + 1 WHERE id = ${random 1 500};
+UPDATE sbtest2 SET c = '${string 20}; 100%' WHERE id = ${random 1 500};
+COMMIT;
+"""
+
+
+@pytest.fixture(scope="module")
+def stack():  # type: ignore[no-untyped-def]
+    """One server."""
+    with live_stack("mysql@9.7") as live:
+        yield live
+
+
+def bench(stack: LiveStack, workload: str, *options: str) -> dict[str, Any]:
+    """The record of a short run, which is ok and has met no error."""
+    record: dict[str, Any] = json.loads(
+        sandbox("bench", "--name", stack.name, "--workload", workload, *SHORT, *options).stdout
+    )
+    assert record["status"] == "ok", record["reason"]
+    assert record["metrics"]["tps"] > 0 and record["metrics"]["errors"] == 0
+    assert {check["name"]: check["verdict"] for check in record["checks"]}["load_alone"] == "pass", record["checks"]
+    return record
+
+
+def share(record: dict[str, Any], kind: str) -> float:
+    """Part of all transactions."""
+    return float(record["metrics"]["by_kind"][kind]["transactions"] / record["metrics"]["transactions"])
+
+
+def test_tpcc_keeps_its_mix_and_its_conditions(stack: LiveStack) -> None:
+    record = bench(stack, "tpcc", "--options", SMALL_TPCC, "--seconds", "3", "--warmup", "1")
+    verdicts = {check["name"]: check["verdict"] for check in record["checks"]}
+    assert [verdicts[f"tpcc_consistency_{number}"] for number in (1, 2, 3, 4)] == ["pass"] * 4
+    assert share(record, "payment") == pytest.approx(0.435, abs=0.05)
+    assert record["workload"]["options"]["warehouses"] == 2 and record["workload"]["rows_per_table"] is None
+    again = bench(stack, "tpcc", "--options", f"{SMALL_TPCC} growth_percent=10000", "--seconds", "1")
+    assert again["workload"]["preparation"]["reused"]
+    stack.sql("mysql1", "UPDATE sbtest.tpcc_warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1")
+    broken = ("--options", f"{SMALL_TPCC} growth_percent=10000", "--seconds", "1")
+    done = sandbox("bench", "--name", stack.name, "--workload", "tpcc", *SHORT, *broken, check=False)
+    assert done.returncode == 1 and "tpcc_consistency_1" in json.loads(done.stdout)["reason"]
+
+
+def test_ingest_fills_tables_that_were_empty(stack: LiveStack) -> None:
+    record = bench(stack, "ingest", "--tables", "2", "--options", "batch_rows=50")
+    rows = sum(int(stack.sql("mysql1", f"SELECT COUNT(*) FROM sbtest.ingest_{number}")) for number in (1, 2))
+    assert rows == 50 * record["metrics"]["transactions"]
+    indexes = "SELECT COUNT(DISTINCT index_name) FROM information_schema.statistics WHERE table_name = 'ingest_1'"
+    assert stack.sql("mysql1", indexes) == "4"
+
+
+def test_rows_inserted_in_bulk(stack: LiveStack) -> None:
+    assert bench(stack, "bulk_insert", "--seconds", "1")["workload"]["preparation"]["tables"] == 4
+
+
+def test_ddl_leaves_no_table_behind(stack: LiveStack) -> None:
+    record = bench(stack, "ddl", "--options", "tables_per_thread=3")
+    kinds = record["metrics"]["by_kind"]
+    assert {"create", "alter", "drop"} <= set(kinds) and kinds["read"]["background"]
+    left = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name LIKE 'ddl\\_t%'"
+    assert stack.sql("mysql1", left) == "0"
+
+
+def test_a_storm_of_connections(stack: LiveStack) -> None:
+    record = bench(stack, "connection-storm")
+    assert record["metrics"]["connections"] == record["metrics"]["transactions"] + 4
+    assert record["status_delta"]["mysql1"]["Connections"] >= record["metrics"]["connections"]
+    assert record["status_delta"]["mysql1"]["Aborted_clients"] == 0
+
+
+def test_a_script_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
+    path = tmp_path / "mine.lua"
+    path.write_text(LUA)
+    record = bench(stack, str(path), "--options", "mine=7")
+    assert record["workload"]["name"] == "mine.lua" and record["workload"]["options"]["mine"] == "7"
+    assert record["workload"]["file_sha256"] == hashlib.sha256(LUA.encode()).hexdigest()
+    assert not record["workload"]["preparation"]["reused"]
+    assert bench(stack, str(path), "--seconds", "1")["workload"]["preparation"]["reused"]
+
+
+def test_statements_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
+    path = tmp_path / "mine.sql"
+    path.write_text(SQL)
+    record = bench(stack, str(path), "--options", "data=oltp", "--tables", "2", "--rows", "500")
+    assert share(record, "look") == pytest.approx(0.9, abs=0.03)
+    assert record["workload"]["file_sha256"] == hashlib.sha256(SQL.encode()).hexdigest()
+    path.write_text("SELECT nothing FROM nowhere;")
+    done = sandbox("bench", "--name", stack.name, "--workload", str(path), *SHORT, check=False)
+    assert done.returncode == 1 and json.loads(done.stdout)["metrics"]["errors_by_code"]["1146"] >= 1

@@ -1,0 +1,149 @@
+"""Bases: which servers begin from one data directory, and what makes it another one."""
+
+from functools import cache
+
+import pytest
+
+from sandbox.library import load_library
+from sandbox.plan.basis import basis_requests, data_request
+from sandbox.plan.compose import Identity, compose_document, plan_hash
+from sandbox.plan.images import Availability
+from sandbox.plan.library import Library
+from sandbox.plan.model import Plan, PlanRequest, UserFile
+from sandbox.plan.planner import make_plan
+from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.variables import canonical
+
+FIRST_START = "/docker-entrypoint-initdb.d"
+
+
+@cache
+def library() -> Library:
+    """The real one."""
+    return load_library()
+
+
+def planned(request: PlanRequest) -> Plan:
+    """A plan from the real library."""
+    return make_plan(request, library(), Availability())
+
+
+def bases(profile: str, **request: object) -> dict[str, str]:
+    """Server → hash of the plan of its basis."""
+    found = basis_requests(planned(PlanRequest(profile, **request)), library())  # type: ignore[arg-type]
+    return {node: plan_hash(planned(each)) for node, each in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("profile", "plain"),
+    [
+        ("mysql@9.7+replica2+haproxy", "mysql@9.7"),
+        ("gr3@9.7+router", "mysql@9.7"),
+        ("gr3@9.7+multi-primary+threadpool", "mysql@9.7"),
+        ("galera3@11.8", "mariadb@11.8"),
+        ("mariadb@10.5+replica1+semisync", "mariadb@10.5"),
+        ("psgr3@8.4", "ps@8.4"),
+    ],
+)
+def test_every_server_of_an_image_begins_from_the_same_directory(profile: str, plain: str) -> None:
+    found = bases(profile)
+    assert set(found.values()) == {plan_hash(planned(PlanRequest(plain)))}
+    assert set(found) == {node.name for node in planned(PlanRequest(profile)).databases}
+
+
+def test_each_version_has_its_own() -> None:
+    assert len(set(bases("mariadb@10.11+replica@11.8").values())) == 2
+
+
+@pytest.mark.parametrize(
+    ("profile", "request_"),
+    [
+        ("mysql@9.7+rewriter", {}),
+        ("mysql@9.7+doublewrite-off", {}),
+        ("mysql@9.7", {"assignments": ("innodb_page_size=8k",)}),
+        ("mysql@9.7", {"assignments": ("collation-server='utf8mb4_bin'",)}),
+    ],
+)
+def test_what_shapes_a_directory_makes_it_another_one(profile: str, request_: dict[str, object]) -> None:
+    assert set(bases(profile, **request_).values()).isdisjoint(bases("mysql@9.7").values())
+
+
+@pytest.mark.parametrize("pair", ["max_connections=300", "innodb_buffer_pool_size=1G"])
+def test_what_does_not_shape_it_makes_no_difference(pair: str) -> None:
+    assert bases("mysql@9.7", assignments=(pair,)) == bases("mysql@9.7")
+
+
+@pytest.mark.parametrize(
+    ("profile", "request_"),
+    [
+        ("pxc3@8.4", {}),
+        ("mysql@5.6", {}),
+        ("mysql@9.7", {"cnf": UserFile("a.cnf", "[mysqld]\ninnodb-page-size = 8k\n", "0")}),
+        ("mysql@9.7", {"cnf": UserFile("a.cnf", "!includedir /elsewhere\n", "0")}),
+    ],
+)
+def test_who_cannot_begin_from_one_begins_from_nothing(profile: str, request_: dict[str, object]) -> None:
+    assert bases(profile, **request_) == {}
+
+
+def test_a_file_that_shapes_nothing_does_not_rule_it_out() -> None:
+    assert bases("mysql@9.7", cnf=UserFile("a.cnf", "[mysqld]\nmax-connections = 9\n", "0")) == bases("mysql@9.7")
+
+
+@pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "gr3@9.7", "galera3@11.8", "mariadb@10.11+replica@11.8"])
+def test_the_first_start_of_a_basis_has_had_nothing_that_is_not_said_again(profile: str) -> None:
+    """Every object that a server's own first start makes is made by its basis, or by the statements of its renewal."""
+    plan = planned(PlanRequest(profile))
+    requests = basis_requests(plan, library())
+    restored = compose_document(plan, PLACEHOLDER, Identity("p", ""), "key")
+    for node in plan.databases:
+        basis = planned(requests[node.name])
+        had = _first_start(compose_document(basis, PLACEHOLDER, Identity("p", "")), basis.databases[0].name)
+        told = _texts(restored, node.name, "/sandbox/renew.sql")
+        for line in _first_start(restored, node.name).splitlines():
+            if line.startswith(("CREATE", "GRANT", "CHANGE", "INSERT")):
+                assert line in had or line.strip(" (") in told, line
+
+
+def _first_start(document: dict, node: str) -> str:  # type: ignore[type-arg]
+    return _texts(document, node, FIRST_START)
+
+
+def _texts(document: dict, node: str, target: str) -> str:  # type: ignore[type-arg]
+    mounts = document["services"][node]["configs"]
+    return "\n".join(document["configs"][m["source"]]["content"] for m in mounts if m["target"].startswith(target))
+
+
+def test_no_component_shapes_a_directory_otherwise_than_its_basis() -> None:
+    for name in library().components.names():
+        component = library().components.get(name)
+        if component.spec.kind == "database" and component.spec.basis:
+            basis = library().components.get(component.spec.basis).spec
+            shaping = set(component.spec.shaping)
+            mine = {key: value for key, value in component.spec.variables.items() if canonical(key) in shaping}
+            assert mine == {key: value for key, value in basis.variables.items() if canonical(key) in shaping}
+
+
+@pytest.mark.parametrize(
+    ("profile", "request_", "data"),
+    [
+        ("gr3@9.7+router+threadpool", {}, "gr3@9.7"),
+        ("mysql@9.7+replica2+haproxy+relaxed", {}, "mysql@9.7+replica2"),
+        ("mysql@9.7+rewriter+threadpool", {}, "mysql@9.7+rewriter"),
+        ("mysql@9.7+prometheus+mysql@8.4+doublewrite-off", {}, "mysql@9.7+mysql@8.4+doublewrite-off"),
+        ("mysql@9.7", {"assignments": ("max_connections=9 innodb_page_size=8k",)}, "mysql@9.7"),
+    ],
+)
+def test_data_is_shared_by_what_differs_in_nothing_that_shapes_it(
+    profile: str, request_: dict[str, object], data: str
+) -> None:
+    found = data_request(planned(PlanRequest(profile, **request_)))  # type: ignore[arg-type]
+    assert found is not None
+    assert found.profile == data
+    assert all("innodb_page_size" in pair for pair in found.assignments)
+    names = {node.name for node in planned(PlanRequest(profile, **request_)).databases}  # type: ignore[arg-type]
+    assert {node.name for node in planned(found).databases} == names
+
+
+def test_data_of_a_cluster_that_cannot_be_restored_is_not_kept() -> None:
+    assert data_request(planned(PlanRequest("pxc3@8.4"))) is None

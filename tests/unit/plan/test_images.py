@@ -1,0 +1,101 @@
+"""Which image a node gets: already local, else pulled, else built."""
+
+import json
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.plan.catalog import Lock
+from sandbox.plan.compose import Identity, compose_document, inputs
+from sandbox.plan.images import Availability, choose_image
+from sandbox.plan.model import ImageChoice, Plan
+from sandbox.plan.secrets import PLACEHOLDER
+from unit.plan.small_library import CATALOG, plan
+
+
+def chosen(key: str, asked: str | None = None, *, local: tuple[str, ...] = (), registry: bool = False,
+           lock: Lock | None = None) -> ImageChoice:  # fmt: skip
+    """The image of a key on a machine that has these references and, or not, a registry."""
+    return choose_image(CATALOG, key, asked, Availability(frozenset(local), lambda: registry, lock or Lock()))
+
+
+def test_a_published_image_that_is_here_comes_first() -> None:
+    choice = chosen("mysql", local=("mysql:9.7.2", "sandbox/mysql:9.7-sid"), registry=True)
+    assert (choice.reference, choice.source, choice.origin) == ("mysql:9.7.2", "local", "published")
+
+
+def test_a_built_image_that_is_here_comes_before_the_registry() -> None:
+    choice = chosen("mysql", local=("sandbox/mysql:9.7-sid",), registry=True)
+    assert (choice.reference, choice.source, choice.origin) == ("sandbox/mysql:9.7-sid", "local", "built")
+
+
+def test_what_is_not_here_is_pulled_else_built_else_cannot_be_had() -> None:
+    assert chosen("mysql", registry=True).source == "pull"
+    assert chosen("mysql").source == "build"
+    refused = chosen("mysql", "8.4")
+    assert (refused.reference, refused.source) == ("mysql:8.4.11", "unavailable")
+
+
+def test_the_registry_is_asked_only_where_it_matters() -> None:
+    def never() -> bool:
+        raise AssertionError("the registry was asked")
+
+    here = Availability(frozenset({"mysql:9.7.2"}), never)
+    assert choose_image(CATALOG, "mysql", None, here).source == "local"
+    assert choose_image(CATALOG, "client", None, here).source == "build"
+
+
+def test_a_locked_digest_is_honoured() -> None:
+    lock = Lock(published={"mysql:8.4.11": "sha256:abc"})
+    assert chosen("mysql", "8.4", registry=True, lock=lock).reference == "mysql:8.4.11@sha256:abc"
+    assert chosen("mysql", "8.4", local=("mysql:8.4.11",), lock=lock).reference == "mysql:8.4.11@sha256:abc"
+
+
+def test_a_locked_build_is_honoured() -> None:
+    lock = Lock(built={"sandbox/mysql:9.7-sid": "sandbox/mysql:9.7.4-2-sid"})
+    assert chosen("mysql", lock=lock).reference == "sandbox/mysql:9.7.4-2-sid"
+
+
+def test_an_exact_version_is_served_by_a_build_of_that_version_alone() -> None:
+    built = "sandbox/mysql:9.7.4-2-sid"
+    assert chosen("mysql", "9.7.4", local=(built,)).reference == built
+    assert chosen("mysql", "9.7.1", local=(built,)).source == "unavailable"
+    assert chosen("mysql", "9.7.0", local=("sandbox/mysql:9.7.01-2-sid",)).source == "unavailable"
+
+
+def images_of(planned: Plan) -> dict[str, tuple[str, str, str]]:
+    """Node → (reference, source, origin)."""
+    return {node.name: (node.image, node.choice.source, node.choice.origin) for node in planned.nodes}
+
+
+def test_an_image_of_the_users_own_takes_the_place_of_the_databases() -> None:
+    planned = plan("mysql@8.4+replica2+balancer", image="sha256:1")
+    found = images_of(planned)
+    assert {found[name] for name in ("mysql1", "replica1", "replica2")} == {("sha256:1", "local", "given")}
+    assert "given" not in (found["balancer1"][2], found["client1"][2])
+    assert planned.node("mysql1").version == "8.4.11", "the profile says which contract it honours"
+    assert planned.groups[0].databases[0].image == "sha256:1"
+
+
+def test_a_server_of_another_version_keeps_its_own() -> None:
+    found = images_of(plan("mysql@8.4+replica@9.7", image="sha256:1"))
+    assert found["mysql1"][2] == "given" and found["replica1"][2] != "given"
+
+
+def test_a_tag_that_is_not_here_cannot_be_had_and_is_never_pulled() -> None:
+    assert [node.name for node in plan("mysql", image="mine:1").unavailable()] == ["mysql1"]
+    here = Availability(frozenset({"mine:1"}), lambda: True)
+    assert images_of(plan("mysql", here, image="mine:1"))["mysql1"] == ("mine:1", "local", "given")
+
+
+def test_an_image_is_told_in_the_label_and_is_part_of_the_plan() -> None:
+    planned = plan("mysql", image="sha256:1")
+    assert inputs(planned)["image"] == "sha256:1" and "image" not in inputs(plan("mysql"))
+    document = compose_document(planned, PLACEHOLDER, Identity("p", "/here"))
+    assert document["services"]["mysql1"]["image"] == "sha256:1"
+    assert json.loads(document["services"]["mysql1"]["labels"]["sandbox.about"])["origin"] == "given"
+
+
+def test_an_image_needs_a_server_that_it_can_replace() -> None:
+    with pytest.raises(SandboxError, match="IMAGE=mine:1 replaces nothing"):
+        plan("external", external="mysql://user@host:3306/db", image="mine:1")

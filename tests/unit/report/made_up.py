@@ -1,0 +1,21 @@
+"""A made-up result, read as the command reads it, for tests of what draws it."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sandbox.commands.made_up import write_made_up
+from sandbox.commands.report import judge, read_runs
+from sandbox.report.run_data import RunData
+from sandbox.results.compare import Judged
+from sandbox.results.matrix_part import MatrixPart
+
+
+@cache
+def made_up(records: int = 168) -> tuple[MatrixPart, Judged, list[RunData]]:
+    """20 cells and a canary, 8 blocks: durable commits cost something where something is written."""
+    with TemporaryDirectory() as folder:
+        result = write_made_up(Path(folder), records)
+        part, runs = result.manifest.matrix, read_runs(result)
+    assert part is not None
+    return part, judge(part, runs), runs

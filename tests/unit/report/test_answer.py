@@ -1,0 +1,71 @@
+"""The answer in one sentence, and the summary in Markdown."""
+
+import numpy as np
+
+from sandbox.report.answer import answer
+from sandbox.report.summary import summary
+from sandbox.results.compare import Judged, judge_result
+from sandbox.results.matrix_part import CellPart, MatrixPart
+from unit.report.test_verdict_table import part
+from unit.results.samples import sample_record
+from unit.results.test_compare import run
+
+
+def matrix() -> MatrixPart:
+    """Two levels of commits by three of threads."""
+    cells = [
+        CellPart(name=f"{commits}-{threads}", levels={"commits": commits, "threads": threads}, profile="m", arm=commits)
+        for commits in ("relaxed", "durable")
+        for threads in ("1", "4", "16")
+    ]
+    comparisons = [{"cell": f"durable-{t}", "baseline": f"relaxed-{t}"} for t in ("1", "4", "16")]
+    return part(
+        factors={"commits": ["relaxed", "durable"], "threads": ["1", "4", "16"]}, baseline={"commits": "relaxed"},
+        cells=cells, comparisons=comparisons, canary={"cell": "canary", "baseline": "relaxed-4"},
+    )  # fmt: skip
+
+
+def judged(factors: dict[str, float], canary: float = 1.0) -> Judged:
+    """Durable commits do ``factors`` of what relaxed ones do, by threads."""
+    draw = np.random.default_rng(3)
+    runs = []
+    for block in range(1, 11):
+        for threads, factor in factors.items():
+            runs += [run(f"relaxed-{threads}", block, 1000 * float(np.exp(draw.normal(0, 0.01))))]
+            runs += [run(f"durable-{threads}", block, 1000 * factor * float(np.exp(draw.normal(0, 0.01))))]
+        runs += [run("canary", block, 1000 * canary * float(np.exp(draw.normal(0, 0.01))))]
+    pairs = [(f"durable-{threads}", f"relaxed-{threads}") for threads in factors]
+    return judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps", "latency_p95_ms"], None)
+
+
+def test_the_answer_names_the_change_the_word_and_where() -> None:
+    told = answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}))
+    assert told == (
+        "By tps: commits durable is worse at threads 1, 4 (-50.8% to -40.1%), "
+        "makes no difference of 5.0% or more at threads 16."
+    )
+
+
+def test_what_holds_everywhere_names_no_level() -> None:
+    told = answer(matrix(), judged({"1": 1.0, "4": 1.0, "16": 1.0}))
+    assert told == "By tps: commits durable makes no difference of 5.0% or more."
+
+
+def test_an_unfit_result_gives_no_answer() -> None:
+    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, canary=0.7)).startswith("Nothing can be said")
+
+
+def test_nothing_compared_is_said_so() -> None:
+    assert answer(matrix(), judged({"4": 1.0}).__class__([], [], {}, False)).startswith("Nothing was compared")
+
+
+def test_the_summary_is_markdown_with_everything_to_do_it_again() -> None:
+    found = judged({"1": 0.5, "4": 0.6, "16": 1.0})
+    text = summary(matrix(), found, [sample_record()], ["/x/sandbox", "matrix", "--only", "threads=1,4 x=y"])
+    assert text.startswith("# X\n\n**What does it cost?**\n\nBy tps: commits durable is worse")
+    assert "| cell | effect | 95 % interval | n | adj. p | MDE | verdict |\n| --- |" in text
+    assert "| commits durable, threads 1 | -50." in text and "| canary | " in text
+    assert "sandbox matrix --only 'threads=1,4 x=y' --seed 1" in text
+    assert "seed 1" in text and "Host: here." in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {row.count("|") for row in rows} == {8}

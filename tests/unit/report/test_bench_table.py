@@ -1,0 +1,97 @@
+"""The table says what is known, says that the rest is unknown, and stays within 100 columns."""
+
+from typing import Any
+
+import pytest
+
+from sandbox.report.bench_table import WIDTH, bench_text
+from sandbox.results.record import CheckRecord, Environment, KindMetrics, Metrics, PreparationRecord, Record
+from unit.results.samples import METRICS, sample_record
+
+FOLDER = "results/20250131T235959Z-mysql/runs/bench.1"
+
+
+def shown(**changed: Any) -> str:
+    """The table of a sample record with changes, each row in one line."""
+    return bench_text(sample_record(**changed), FOLDER)
+
+
+def test_a_good_run() -> None:
+    assert shown() == (
+        "oltp_read_write on mysql@9.7+replica1 through writer  ok\n"
+        "load         8 threads, 30 s after 5 s of warm-up, uniform, seed 4711\n"
+        "data         4 tables of 100,000 rows, prepared in 12.3 s\n"
+        "tps          1,234.5  (standard deviation 45.2 over 30 seconds)\n"
+        "qps          24,690.0  (reads 17,283.0, writes 4,938.0)\n"
+        "latency ms   avg 6.47, p50 5.99, p95 10.27, p99 14.46, max 158.83  (known to 1.82 %)\n"
+        "conflicts    158 (1213: 150, other: 8); 0.4 % of attempts, rolled back and tried again as expected\n"
+        "errors       0\n"
+        "reconnects   0\n"
+        "answered by  mysql1 (740,990 statements, 9.7.4-2 (Debian))\n"
+        "machine      4 x Test CPU, busy 98.0 %, steal unknown, stalled for CPU unknown, for IO unknown\n"
+        "skipped      settings_in_effect: the profile has no setting\n"
+        "passed       load_reached_server\n"
+        "One run has no interval: its seconds are no replicates, and a comparison takes blocks of runs.\n"
+        "results/20250131T235959Z-mysql/runs/bench.1\n"
+    )
+
+
+def test_missing_is_unknown_and_never_zero() -> None:
+    text = shown(status="failed", reason="the load broke off", metrics=Metrics(), environment=Environment(), checks=[])
+    for row in ("tps", "qps", "latency ms", "conflicts", "errors", "reconnects", "machine"):
+        line = next(line for line in text.splitlines() if line.startswith(row))
+        assert "unknown" in line and not any(character.isdigit() for character in line), line
+    assert "the load broke off" in text.splitlines()[1]
+    assert "One run" not in text
+
+
+def test_conflicts_stand_apart_from_errors() -> None:
+    metrics = METRICS.model_copy(update={"errors": 3, "errors_by_code": {"2013": 3}, "conflicts_by_code": None})
+    text = shown(metrics=metrics)
+    assert "errors       3 (2013: 3)" in text
+    assert "conflicts    158 (codes unknown)" in text
+
+
+def test_kinds_of_transaction_have_a_row_each() -> None:
+    kinds = {
+        "payment": KindMetrics(transactions=90, tps=3.0, latency_p95_ms=4.5),
+        "read": KindMetrics(transactions=1, tps=0.1, latency_p95_ms=1.0, background=True),
+    }
+    text = shown(metrics=METRICS.model_copy(update={"by_kind": kinds, "conflicts_by_code": {"expected": 158}}))
+    assert "  payment    3.0 /s, p95 4.5 ms\n" in text
+    assert "  read       0.1 /s, p95 1.0 ms  (beside the load)\n" in text
+    assert "conflicts    158 (expected: 158); 0.4 % of attempts, rolled back as expected\n" in text
+
+
+def test_data_that_is_no_set_of_equal_tables() -> None:
+    workload = sample_record().workload
+    data = PreparationRecord(tables=9, rows_per_table=None, details="2 warehouses", reused=True, seconds=None)
+    changed = {"preparation": data, "distribution": None, "tables": None, "rows_per_table": None}
+    text = shown(workload=workload.model_copy(update=changed))
+    assert "data         9 tables, 2 warehouses, prepared by an earlier run\n" in text
+    assert "30 s after 5 s of warm-up, seed 4711\n" in text
+
+
+def test_percentiles_below_the_resolution_are_not_oversold() -> None:
+    metrics = METRICS.model_copy(update={"latency_p50_ms": 0.002})
+    assert "(known to 50 %)" in shown(metrics=metrics)
+
+
+def test_one_point_has_no_spread() -> None:
+    metrics = METRICS.model_copy(update={"tps_sd_1s": None, "points_1s": 1})
+    assert "(spread unknown: 1 one-second points)" in shown(metrics=metrics)
+
+
+@pytest.mark.parametrize("status", ["ok", "failed", "infra_error", "interrupted", "skipped"])
+def test_no_line_is_wider_than_the_limit(status: str) -> None:
+    checks = [CheckRecord(name="nodes_alive", verdict="fail", detail="x" * 300)]
+    profile = "galera3@11.8+haproxy+" + "+".join(["setting"] * 12)
+    text = shown(status=status, reason="y " * 200, checks=checks, profile=profile)
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_any_record_can_be_shown() -> None:
+    """What an interrupted run leaves has hardly anything in it."""
+    record = sample_record(status="interrupted", metrics=Metrics(), nodes=[], checks=[], files={}, variables={})
+    workload = record.workload.model_copy(update={"preparation": None, "load_command": None, "entry": None})
+    assert "data         unknown" in bench_text(Record(**{**dict(record), "workload": workload}), FOLDER)

@@ -1,0 +1,57 @@
+"""Where a cell is drawn: along the axis what is counted, by colour what is compared, in panels all else."""
+
+from sandbox.report.layout import layout_of
+from sandbox.results.matrix_part import CellPart, MatrixPart
+from unit.report.test_verdict_table import part
+
+
+def matrix(factors: dict[str, list[str]], baseline: dict[str, str]) -> MatrixPart:
+    """Every combination of two factors or three."""
+    combinations: list[dict[str, str]] = [{}]
+    for factor, levels in factors.items():
+        combinations = [{**each, factor: level} for each in combinations for level in levels]
+    cells = [CellPart(name=".".join(each.values()), levels=each, profile="m", arm="a") for each in combinations]
+    return part(factors=factors, baseline=baseline, cells=cells)
+
+
+THREE = {"commits": ["durable", "relaxed"], "threads": ["1", "16"], "workload": ["rw", "ro"]}
+
+
+def test_threads_along_the_axis_workloads_in_panels_the_baseline_first() -> None:
+    layout = layout_of(matrix(THREE, {"commits": "relaxed"}))
+    assert (layout.x, layout.xs) == ("threads", ("1", "16"))
+    assert layout.arms == ("commits relaxed", "commits durable")
+    assert layout.panels == ["workload rw", "workload ro"]
+    place = layout.places["durable.16.ro"]
+    assert (place.x, place.arm, place.panel, place.where) == (1, 1, "workload ro", "workload ro, threads 16")
+    assert layout.wheres == [
+        "workload rw, threads 1",
+        "workload rw, threads 16",
+        "workload ro, threads 1",
+        "workload ro, threads 16",
+    ]
+
+
+def test_arms_of_one_level_stand_side_by_side_and_never_reach_the_next_level() -> None:
+    layout = layout_of(matrix(THREE, {"commits": "relaxed"}))
+    first = [layout.position(layout.places[f"{arm}.1.rw"]) for arm in ("relaxed", "durable")]
+    second = [layout.position(layout.places[f"{arm}.16.rw"]) for arm in ("relaxed", "durable")]
+    assert first[0] < 0 < first[1] < 0.5 < second[0] < 1 < second[1]
+
+
+def test_without_anything_counted_the_arms_are_the_axis() -> None:
+    versions = {"version": ["mysql@8.0", "mysql@8.4", "mysql@9.7"], "workload": ["rw", "ro"]}
+    layout = layout_of(matrix(versions, {"version": "mysql@8.0"}))
+    assert layout.x is None and layout.names == layout.arms == tuple(f"version {each}" for each in versions["version"])
+    assert [layout.position(layout.places[f"{version}.rw"]) for version in versions["version"]] == [0, 1, 2]
+
+
+def test_two_factors_in_the_baseline_make_one_arm_of_each_pair() -> None:
+    two = {"commits": ["relaxed", "durable"], "cpus": ["all", "1"], "threads": ["1", "4"]}
+    layout = layout_of(matrix(two, {"commits": "relaxed", "cpus": "all"}))
+    assert layout.arms[0] == "commits relaxed, cpus all" and len(layout.arms) == 4
+
+
+def test_a_factor_of_one_level_is_not_told_everywhere() -> None:
+    layout = layout_of(matrix({"commits": ["relaxed", "durable"], "threads": ["8"]}, {"commits": "relaxed"}))
+    assert layout.x is None and layout.panels == [""] and layout.wheres == [""]

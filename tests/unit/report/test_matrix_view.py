@@ -1,0 +1,70 @@
+"""A matrix before it runs: what it varies, how long it takes, what it can tell."""
+
+import json
+from typing import Any
+
+from sandbox.plan.experiment import Experiment, make_experiment
+from sandbox.plan.matrix import Matrix
+from sandbox.report.matrix_view import Foreseen, duration, experiment_data, experiment_lines
+
+
+def experiment(only: str | None = None) -> Experiment:
+    """Two stacks by three levels."""
+    data = {
+        "name": "x",
+        "title": "The rewriter",
+        "question": "What does it cost?",
+        "common": {"profile": "mysql"},
+        "factors": {"rewriter": {"off": {}, "on": {"add": "rewriter"}}, "threads": [1, 16, 64]},
+        "baseline": {"rewriter": "off"},
+    }
+    return make_experiment(Matrix.model_validate(data), only)
+
+
+def foreseen(made: Experiment, blocks: int = 8, seconds: float = 700, **known: Any) -> Foreseen:
+    """What is known of it before it starts."""
+    stacks = {cell.name: "arm1" if "off" in cell.name else "arm2" for cell in made.cells}
+    return Foreseen(blocks, known.get("skipped", {}), seconds, stacks, known.get("going_on"))
+
+
+def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> None:
+    text = "\n".join(experiment_lines(experiment(), foreseen(experiment())))
+    assert "  rewriter: [off], on\n    a stack of its own for each" in text
+    assert "  threads: 1, 16, 64\n    on the same stack" in text
+    assert "6 cells and the canary, 8 blocks: 56 runs of 2 + 10 s at depth slices, about 12 min" in text
+    assert "6 comparisons at once: one lone difference among them takes 8 blocks" in text
+    assert "WARNING" not in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_too_few_blocks_are_warned_of() -> None:
+    assert any("WARNING: with 6 blocks" in line for line in experiment_lines(experiment(), foreseen(experiment(), 6)))
+
+
+def test_what_cannot_run_or_was_left_out_is_told() -> None:
+    skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (1, 16)}
+    made = experiment("threads=1,16")
+    lines = experiment_lines(made, foreseen(made, skipped=skipped))
+    assert lines[lines.index("    arm2  mysql+rewriter") + 1] == "          skipped: no image"
+    assert [line.split()[2] for line in lines if "rewriter-on" in line] == ["skipped"] * 2
+    assert any(line.startswith("0 comparisons at once") for line in lines), "nothing is left to compare"
+    assert "left out: threads 64" in lines
+    data = json.loads(json.dumps(experiment_data(made, foreseen(made, 8, 61.4, skipped=skipped))))
+    assert data["skipped"] == skipped and data["predicted_s"] == 61 and data["left_out"] == {"threads": ["64"]}
+    assert data["cells"]["rewriter-on.threads-16"]["change"] == {
+        "profile": "mysql", "add": ["rewriter"], "set": [], "options": {}, "threads": 16,
+    }  # fmt: skip
+
+
+def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> None:
+    made = experiment()
+    known = foreseen(made, seconds=120, going_on=("20260101T000000Z-matrix-x", 40))
+    text = "\n".join(experiment_lines(made, known))
+    assert "goes on with results/20260101T000000Z-matrix-x: 40 of 56 runs are done (NEW=1 begins afresh)" in text
+    assert "about 2 min for the rest" in text
+    data = experiment_data(made, known)
+    assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)
+
+
+def test_durations_are_said_as_people_say_them() -> None:
+    assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == ["1 s", "45 s", "90 s", "10 min", "1 h 5 min"]

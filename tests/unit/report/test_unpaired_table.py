@@ -1,0 +1,73 @@
+"""What `make compare` prints: that it is unpaired, what else differs, and each figure with its interval."""
+
+import json
+
+from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
+from sandbox.results.calibration import Calibration
+from sandbox.results.differences import differences_between
+from sandbox.results.unpaired import Side, compare_results
+from unit.results.made_results import around, cell, matrix_part, side
+
+
+def a_side(on: float, seed: int, **changed: object) -> Side:
+    figures = {"off": around(1000, seed), "on": around(on, seed + 1), "canary": around(1000, seed + 2)}
+    return side(figures, matrix_part(), **changed)  # type: ignore[arg-type]
+
+
+def lines(first: Side, second: Side) -> list[str]:
+    return unpaired_lines(
+        first, second, compare_results(first, second, Calibration()), differences_between(first, second)
+    )
+
+
+def test_it_says_that_it_is_unpaired_and_what_else_differs() -> None:
+    text = lines(a_side(900, 1, name="old", tool_commit="aaa"), a_side(600, 11, name="new", tool_commit="bbb"))
+    assert text[0] == "A  old  mysql@9.7, commit aaa" and text[1] == "B  new  mysql@9.7, commit bbb"
+    assert text[3].startswith("Unpaired: ") and "  commit of this tool: aaa → bbb" in text
+    assert all(len(line) <= 100 for line in text)
+
+
+def test_each_row_has_both_medians_effect_interval_counts_and_verdict() -> None:
+    text = lines(a_side(900, 1), a_side(600, 11))
+    row = next(line.split() for line in text if line.strip().startswith("on "))
+    assert row[0] == "on" and abs(float(row[1]) - 900) < 20 and abs(float(row[2]) - 600) < 20
+    assert -36 < float(row[3].rstrip("%")) < -31 and row[5] == "…" and "8+8" in row and row[-1] == "worse"
+    assert any("no difference (sees " in line for line in text)
+    assert "Nothing else differs that is recorded." in text
+    assert any("noisier of the two canaries" in line for line in text)
+
+
+def test_many_factors_still_fit() -> None:
+    levels = {f"a-long-factor-{n}": f"level-{n}" for n in range(3)}
+    part = matrix_part(cells=[cell("off", levels)], comparisons=[])
+    figures = {"off": around(1000, 1), "canary": around(1000, 2)}
+    text = lines(side(figures, part), side(figures, part))
+    assert any("a-long-factor-2" in line and " A " not in line for line in text), "medians give way"
+
+
+def test_many_variables_are_counted_and_all_in_the_data() -> None:
+    first, second = (
+        side({"bench": [1.0]}, variables={"mysql1": {f"v{n:02}": value for n in range(14)}}) for value in "ab"
+    )
+    text = lines(first, second)
+    assert "  mysql1: v09: a → b" in text and "  and 4 more variables   (JSON=1 lists all)" in text
+    assert any("too few runs" in line and "1+1" in line for line in text)
+    compared, apart = compare_results(first, second, Calibration()), differences_between(first, second)
+    data = json.loads(json.dumps(unpaired_data(first, second, compared, apart)))
+    assert len(data["differences"]["variables"]) == 14 and data["paired"] is False
+    assert data["verdicts"][0]["interval_95"] is None and data["verdicts"][0]["detectable"] is None
+    assert data["a"]["host_class"] == data["b"]["host_class"] and data["a"]["started_utc"].endswith("Z")
+
+
+def test_runs_that_are_lost_and_cells_that_are_alone_are_told() -> None:
+    alone = matrix_part(cells=[cell("off", {"rewriter": "off"})])
+    first = a_side(900, 1)
+    second = side({"off": around(1, 1), "canary": around(1, 2)}, alone, status="infra_error")
+    text = lines(first, second)
+    assert "only in A: rewriter on" in text
+    assert any("infra_error (8 runs lost)" in line for line in text)
+
+
+def test_an_unfit_side_is_named() -> None:
+    bad = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)}, matrix_part())
+    assert any(line.startswith("UNFIT: the canary of B ") for line in lines(a_side(900, 1), bad))

@@ -1,0 +1,98 @@
+"""Arms may differ in what was asked for, and in what makes a node that node."""
+
+import pytest
+
+from sandbox.results.arms import ArmDifference, differences, not_in_effect, same, unasked
+from sandbox.results.identity import identifies_a_node
+
+BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
+
+
+def test_what_differs_is_told_by_server() -> None:
+    arm = {"mysql1": {**BASELINE["mysql1"], "server_uuid": "b", "sync_binlog": "1"}}
+    (found,) = differences(BASELINE, arm)
+    assert found == ArmDifference("mysql1", "sync_binlog", "0", "1")
+    assert str(found) == "mysql1: sync_binlog is 1, the baseline has 0"
+
+
+def test_a_variable_that_one_arm_lacks_differs() -> None:
+    arm = {"mysql1": {**BASELINE["mysql1"], "thread_pool_size": "2"}}
+    assert [(each.variable, each.baseline) for each in differences(BASELINE, arm)] == [("thread_pool_size", None)]
+
+
+def test_what_was_asked_for_is_right_and_what_was_set_alike_must_be_alike() -> None:
+    arm = {"mysql1": {"server_uuid": "b", "sync_binlog": "1", "max_connections": "400", "innodb_io_capacity": "300"}}
+    planned = {"max_connections": "500", "sync_binlog": "0"}
+    wrong, free = unasked(differences(BASELINE, arm), planned, {**planned, "sync_binlog": "1"})
+    assert [each.variable for each in wrong] == ["max_connections"]
+    assert [each.variable for each in free] == ["innodb_io_capacity"]
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *(
+            "server_uuid",
+            "hostname",
+            "port",
+            "server_id",
+            "gtid_executed",
+            "gtid_binlog_pos",
+            "timestamp",
+            "report_host",
+        ),
+        *(
+            "wsrep_node_address",
+            "wsrep_cluster_address",
+            "group_replication_local_address",
+            "log_bin_basename",
+            "datadir",
+        ),
+        *(
+            "pseudo_thread_id",
+            "rand_seed1",
+            "ssl_cert",
+            "wsrep_node_name",
+            "slow_query_log_file",
+        ),
+    ],
+)
+def test_what_identifies_a_node_is_never_compared(variable: str) -> None:
+    assert identifies_a_node(variable)
+
+
+@pytest.mark.parametrize(
+    "variable",
+    [
+        *("sync_binlog", "innodb_buffer_pool_size", "max_connections", "transaction_isolation", "wsrep_slave_threads"),
+        *("thread_handling", "innodb_flush_log_at_trx_commit", "innodb_doublewrite", "binlog_format"),
+        *("log_bin", "log_bin_trust_function_creators", "gtid_mode", "gtid_strict_mode", "relay_log_recovery"),
+        *("log_error_verbosity", "explicit_defaults_for_timestamp", "default_password_lifetime"),
+        "wsrep_provider_options:gcache.size",
+    ],
+)
+def test_what_configures_a_server_is(variable: str) -> None:
+    assert not identifies_a_node(variable)
+
+
+def test_galera_options_are_compared_one_by_one() -> None:
+    ours = "base_host = 172.0.0.2; gcache.size = 128M; evs.suspect_timeout = PT5S; "
+    theirs = "base_host = 172.0.0.3; gcache.size = 256M; evs.suspect_timeout = PT5S"
+    (found,) = differences({"g1": {"wsrep_provider_options": theirs}}, {"g1": {"wsrep_provider_options": ours}})
+    assert found == ArmDifference("g1", "wsrep_provider_options:gcache.size", "256M", "128M")
+    planned = {"wsrep_provider_options": "x"}
+    assert unasked([found], planned, planned) == ([found], []) and unasked([found], {}, {}) == ([], [found])
+
+
+@pytest.mark.parametrize(("one", "other"), [("ON", "1"), ("OFF", "0"), ("YES", "on"), ("row", "ROW")])
+def test_servers_say_the_same_in_other_words(one: str, other: str) -> None:
+    assert same(one, other) and not same(one, None) and not same(one, "2")
+
+
+def test_what_set_asked_for_and_the_server_does_not_have_is_told() -> None:
+    servers = {"mysql1": {"innodb_buffer_pool_size": "67108864", "sync_binlog": "1"}, "replica1": {"sync_binlog": "0"}}
+    pool = (None, "innodb-buffer-pool-size", "64M")
+    assert not_in_effect([pool, ("replica", "sync_binlog", "OFF"), (None, "no_such", "1")], servers) == []
+    assert not_in_effect([(None, "sync_binlog", "1"), pool], servers) == [
+        ArmDifference("replica1", "sync_binlog", "1", "0")
+    ]

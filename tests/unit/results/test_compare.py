@@ -1,0 +1,108 @@
+"""Runs become comparisons: paired by block, adjusted together, honest about what is missing."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from sandbox.results.compare import Judged, Observation, judge_result
+from sandbox.results.record import Status
+
+CANARY = ("canary", "off")
+BLOCKS = 8
+
+
+def run(cell: str, block: int, tps: float, status: Status = "ok", steady: bool | None = None) -> Observation:
+    """A run with throughput, and a latency that goes with it."""
+    return Observation(cell, block, status, {"tps": tps, "latency_p95_ms": 8000 / tps, "errors": 0.0}, steady)
+
+
+def result(factors: Mapping[str, float], seed: int = 1, sd: float = 0.02, blocks: int = BLOCKS) -> list[Observation]:
+    """Runs of cells that do ``factors`` times 1,000 transactions a second, on a machine that drifts by block."""
+    draw = np.random.default_rng(seed)
+    runs = []
+    for block in range(1, blocks + 1):
+        level = 1000 * (1 - 0.02 * block)
+        runs += [
+            run(cell, block, level * factor * float(np.exp(draw.normal(0, sd)))) for cell, factor in factors.items()
+        ]
+    return runs
+
+
+def judged(runs: list[Observation], pairs: tuple[tuple[str, str], ...] = (("on", "off"),), **options: object) -> Judged:
+    """The result, judged by throughput and latency."""
+    return judge_result(runs, pairs, CANARY, ["tps", "latency_p95_ms"], **{"calibrated": None, **options})  # type: ignore[arg-type]
+
+
+def words(found: Judged) -> dict[tuple[str, str], str]:
+    """Verdict by cell and metric."""
+    return {(verdict.cell, verdict.metric): verdict.word for verdict in found.verdicts}
+
+
+def test_a_real_handicap_is_worse_by_every_metric() -> None:
+    found = judged(result({"off": 1, "on": 0.7, "canary": 1}))
+    assert words(found) == {("on", "tps"): "worse", ("on", "latency_p95_ms"): "worse"}
+    (tps, _) = found.verdicts
+    assert tps.judgement and np.exp(tps.judgement.effect.estimate) == pytest.approx(0.7, abs=0.03)
+
+
+def test_nothing_is_no_difference_and_the_canary_sets_the_margin() -> None:
+    found = judged(result({"off": 1, "on": 1, "canary": 1}))
+    assert set(words(found).values()) == {"no difference"}
+    assert found.noise["tps"][0] == "canary" and 0.01 < found.noise["tps"][1] < 0.06
+    assert not found.unfit
+
+
+def test_a_calibrated_host_uses_what_is_known_of_it() -> None:
+    runs = result({"off": 1, "on": 1, "canary": 1})
+    assert judged(runs, calibrated={"tps": 0.03, "latency_p95_ms": 0.03}).noise["tps"] == ("calibrated", 0.03)
+    assert judged(runs, calibrated={"tps": 0.005, "latency_p95_ms": 0.03}).unfit, "noisier than twice what is known"
+
+
+def test_a_canary_that_differs_makes_everything_unfit() -> None:
+    found = judged(result({"off": 1, "on": 0.7, "canary": 0.8}))
+    assert found.unfit and set(words(found).values()) == {"unfit"}
+
+
+def test_many_comparisons_need_a_smaller_p() -> None:
+    cells = {f"on{i}": 0.7 if i == 0 else 1.0 for i in range(20)}
+    pairs = tuple((cell, "off") for cell in cells)
+    few, enough = (judged(result({"off": 1, "canary": 1, **cells}, blocks=n), pairs) for n in (6, 11))
+    assert words(few)["on0", "tps"] == "too noisy", "6 blocks cannot tell one among forty"
+    assert words(enough)["on0", "tps"] == "worse"
+
+
+def test_a_block_without_its_partner_is_left_out_and_counted() -> None:
+    runs = result({"off": 1, "on": 0.7, "canary": 1})
+    broken = [run(r.cell, r.block, 1, "infra_error") if (r.cell, r.block) == ("on", 3) else r for r in runs]
+    found = judged(broken)
+    assert words(found)["on", "tps"] == "worse"
+    assert [verdict.missing for verdict in found.verdicts] == [1, 1]
+    assert found.verdicts[0].judgement and found.verdicts[0].judgement.effect.blocks == 7
+
+
+def test_what_the_environment_broke_is_never_worse() -> None:
+    runs = result({"off": 1, "on": 0.7, "canary": 1})
+    broken = [run(r.cell, r.block, 1, "infra_error") if r.cell == "on" and r.block > 2 else r for r in runs]
+    assert set(words(judged(broken)).values()) == {"infra_error"}
+    gone = [run(r.cell, r.block, 1, "infra_error") if r.cell == "on" else r for r in runs]
+    assert set(words(judged(gone)).values()) == {"infra_error"}
+
+
+def test_a_quarter_of_unsteady_runs_is_borne_and_more_is_not() -> None:
+    runs = result({"off": 1, "on": 0.7, "canary": 1})
+    for unsteady, word in ((2, "worse"), (3, "not_steady")):
+        marked = [
+            run(r.cell, r.block, float(r.values["tps"] or 0), steady=r.cell != "on" or r.block > unsteady) for r in runs
+        ]
+        assert words(judged(marked))["on", "tps"] == word
+
+
+def test_counts_are_compared_by_their_difference() -> None:
+    runs = [
+        Observation(cell, block, "ok", {"errors": errors})
+        for block in range(1, 9)
+        for cell, errors in (("off", 0.0), ("on", 20.0 + block), ("canary", 0.0))
+    ]
+    (verdict,) = judge_result(runs, [("on", "off")], CANARY, ["errors"], None).verdicts
+    assert verdict.word == "worse" and verdict.judgement and verdict.judgement.effect.estimate == 24.5

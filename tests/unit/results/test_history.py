@@ -1,0 +1,94 @@
+"""One plan over time: a value with its interval for each result, and where it changed for good."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sandbox.results.calibration import Calibration
+from sandbox.results.history import history_of, subject
+from sandbox.results.unpaired import Side
+from unit.results.made_results import HOST, around, matrix_part, side
+from unit.results.samples import sample_record
+
+KNOWN = Calibration()
+
+
+def results(levels: Sequence[float]) -> list[Side]:
+    """A result a day, each at a level of its own."""
+    return [
+        side(
+            {"off": around(level, 9 * day), "on": around(900, 9 * day + 1), "canary": around(level, 9 * day + 2)},
+            matrix_part(),
+            f"r{day}",
+            days=day,
+            tool_commit=f"commit{day}",
+        )
+        for day, level in enumerate(levels)
+    ]
+
+
+def test_each_result_has_its_value_with_interval_date_and_version() -> None:
+    history = history_of(results([1000, 1010]), ["tps"], {}, KNOWN)
+    assert [dict(series.levels) for series in history.series] == [{"rewriter": "off"}, {"rewriter": "on"}]
+    first, second = history.series[0].points
+    assert first.value == pytest.approx(1000, rel=0.02) and second.value == pytest.approx(1010, rel=0.02)
+    assert first.interval and first.interval[0] < first.value < first.interval[1]
+    assert (first.result, first.runs, first.version, first.tool_commit) == ("r0", 8, "9.7.4-2 (Debian)", "commit0")
+    assert not first.unfit and first.change is None
+
+
+def test_a_change_for_good_stands_at_the_result_that_began_it() -> None:
+    history = history_of(results([1000] * 6 + [800] * 5), ["tps", "latency_p95_ms"], {"rewriter": ["off"]}, KNOWN)
+    tps, latency = history.series
+    changed = {point.result: point.change for point in tps.points if point.change}
+    assert (
+        list(changed) == ["r6"]
+        and changed["r6"]
+        and tps.metric.shown(changed["r6"].effect) == pytest.approx(-0.2, abs=0.02)
+    )
+    assert [point.result for point in latency.points if point.change] == ["r6"]
+    assert not any(point.change for point in history_of(results([1000] * 11), ["tps"], {}, KNOWN).series[0].points)
+
+
+def test_what_cannot_stand_beside_the_newest_is_left_out_with_the_reason() -> None:
+    figures = {"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}
+    load = sample_record().workload.model_copy(update={"threads": 64})
+    sides = [
+        side(figures, matrix_part(host_class="Another"), "elsewhere"),
+        side(figures, matrix_part(depth="restart"), "deeper"),
+        side(figures, matrix_part(), "busier", workload=load),
+        side(figures, matrix_part(), "lost", status="infra_error"),
+        side(figures, matrix_part(), "newest"),
+    ]
+    history = history_of(sides, ["tps"], {}, KNOWN)
+    assert history.left_out == {
+        "elsewhere": "another host class: Another",
+        "deeper": "another depth: restart",
+        "busier": "another load: threads 64 instead of 8",
+        "lost": "no run was ok",
+    }
+    assert [point.result for point in history.series[0].points] == ["newest"]
+
+
+def test_a_result_whose_canary_was_not_fit_is_marked() -> None:
+    bad = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)}, matrix_part(), "bad")
+    points = history_of([bad, *results([1000])], ["tps"], {}, KNOWN).series[0].points
+    assert [point.unfit for point in points] == [True, False]
+    quiet = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}, matrix_part(), "r")
+    assert quiet.kind
+    calm = Calibration(known={quiet.kind: {"tps": [0.0001, -0.0001], "latency_p95_ms": [0.0001, -0.0001]}})
+    assert history_of([quiet], ["tps"], {}, calm).series[0].points[0].unfit, "twice as noisy as was calibrated"
+
+
+def test_benches_have_a_history_of_their_own() -> None:
+    sides = [side({"bench": [1000.0 + day]}, None, f"b{day}", days=day, environment=HOST) for day in range(3)]
+    (series,) = history_of(sides, ["tps"], {}, KNOWN).series
+    assert [point.value for point in series.points] == pytest.approx([1000, 1001, 1002])
+    assert all(point.interval is None for point in series.points)
+    assert subject(sides[0]) == ("bench", "mysql@9.7", "oltp_read_write")
+    assert subject(results([1])[0]) == ("matrix", "quick")
+
+
+def test_a_metric_that_can_be_zero_is_taken_as_it_is() -> None:
+    (series,) = history_of([side({"bench": [1.0]})], ["errors"], {}, KNOWN).series
+    assert series.points[0].value == 0

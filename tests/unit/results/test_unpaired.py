@@ -1,0 +1,136 @@
+"""Two results of two sittings: cells meet by their levels, and nothing is said that the runs do not bear."""
+
+import pytest
+
+from sandbox.results.calibration import Calibration
+from sandbox.results.compare import Observation
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.verdict import judge
+from sandbox.results.unpaired import Unpaired, compare_results, effect_of_two, matched, on_scale
+from unit.results.made_results import around, cell, matrix_part, side
+
+NOTHING_KNOWN = Calibration()
+
+
+def figures(off: float, on: float, seed: int, spread: float = 0.01) -> dict[str, list[float]]:
+    return {
+        "off": around(off, seed, spread=spread),
+        "on": around(on, seed + 1, spread=spread),
+        "canary": around(off, seed + 2, spread=spread),
+    }
+
+
+def words(compared: Unpaired) -> dict[tuple[str, str], str]:
+    return {(each.levels.get("rewriter", "bench"), each.metric): each.word for each in compared.verdicts}
+
+
+def test_what_became_slower_is_worse_and_what_stayed_makes_no_difference() -> None:
+    first = side(figures(1000, 900, 1), matrix_part(), "a")
+    second = side(figures(1000, 600, 11), matrix_part(), "b")
+    compared = compare_results(first, second, NOTHING_KNOWN)
+    assert words(compared) == {
+        ("off", "tps"): "no difference",
+        ("on", "tps"): "worse",
+        ("off", "latency_p95_ms"): "no difference",
+        ("on", "latency_p95_ms"): "worse",
+    }
+    slower = compared.verdicts[1]
+    assert slower.judgement and slower.runs == (8, 8) and not compared.unfit
+    effect = slower.judgement.effect
+    assert METRICS["tps"].shown(effect.estimate) == pytest.approx(-1 / 3, abs=0.02)
+    assert effect.interval and effect.interval.low < effect.estimate < effect.interval.high < 0
+    assert slower.judgement.adjusted_p > effect.p, "four were judged together"
+    assert compare_results(second, first, NOTHING_KNOWN).verdicts[1].word == "better"
+
+
+def test_cells_meet_by_their_levels_whatever_they_are_called() -> None:
+    other = matrix_part(cells=[cell("x", {"rewriter": "on"}), cell("y", {"rewriter": "extra"})])
+    first, second = side(figures(1, 1, 1), matrix_part()), side({"x": [1.0], "y": [1.0]}, other)
+    assert matched(first, second) == [("on", "x")]
+    only = compare_results(first, second, NOTHING_KNOWN).only
+    assert only == {"A": [{"rewriter": "off"}], "B": [{"rewriter": "extra"}]}
+
+
+def test_a_skipped_cell_is_not_there() -> None:
+    cells = [
+        cell("off", {"rewriter": "off"}),
+        cell("on", {"rewriter": "on"}).model_copy(update={"skipped": "no image"}),
+    ]
+    first = side(figures(1, 1, 1), matrix_part())
+    assert matched(first, side({"off": [1.0]}, matrix_part(cells=cells))) == [("off", "off")]
+
+
+def test_two_benches_tell_too_little_and_say_so() -> None:
+    compared = compare_results(side({"bench": [1000.0]}), side({"bench": [500.0]}), NOTHING_KNOWN)
+    assert words(compared) == {("bench", "tps"): "too noisy", ("bench", "latency_p95_ms"): "too noisy"}
+    assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
+    assert all(each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts)
+    assert compared.noise["tps"] == ("unknown", 0.0) and compared.verdicts[0].typical == (1000.0, 500.0)
+
+
+def test_the_margin_is_calibrated_where_both_ran_on_one_kind_of_host() -> None:
+    first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 11), matrix_part(), "b")
+    assert first.kind
+    known = Calibration(known={first.kind: {"tps": [0.1, -0.1, 0.05]}})
+    assert compare_results(first, second, known).noise["tps"][0] == "calibrated"
+    assert compare_results(first, second, known).noise["latency_p95_ms"][0] == "canary", "tps alone is known"
+    elsewhere = side(figures(1000, 900, 11), matrix_part(host_class="Another, 4 cores"), "b")
+    assert compare_results(first, elsewhere, known).noise["tps"][0] == "canary"
+
+
+def test_the_noisier_canary_sets_the_margin() -> None:
+    quiet, noisy = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 5, 0.2), matrix_part(), "b")
+    both = [compare_results(*pair, NOTHING_KNOWN).noise["tps"][1] for pair in ((quiet, noisy), (noisy, quiet))]
+    assert both[0] == both[1] > 5 * compare_results(quiet, quiet, NOTHING_KNOWN).noise["tps"][1]
+
+
+def test_nothing_is_said_where_either_canary_was_not_fit() -> None:
+    bad = {**figures(1000, 600, 11), "canary": around(700, 20)}
+    first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(bad, matrix_part(), "b")
+    compared = compare_results(first, second, NOTHING_KNOWN)
+    assert list(compared.unfit) == ["B"] and set(words(compared).values()) == {"unfit"}
+
+
+def test_runs_that_failed_count_for_nothing_and_are_told() -> None:
+    first = side(figures(1000, 900, 1), matrix_part(), "a")
+    second = side(figures(1000, 900, 11), matrix_part(), "b", status="infra_error")
+    compared = compare_results(first, second, NOTHING_KNOWN)
+    assert {each.word for each in compared.verdicts} == {"infra_error"}
+    assert compared.verdicts[0].runs == (8, 0) and compared.verdicts[0].lost == 8
+
+
+def test_a_cell_that_was_not_steady_is_not_judged() -> None:
+    first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 600, 11), matrix_part(), "b")
+    unsteady = [
+        Observation(run.cell, run.block, run.status, run.values, run.cell != "on" or run.block > 3)
+        for run in second.runs
+    ]
+    second = type(second)("b", second.manifest, second.records, unsteady, second.judged)
+    told = words(compare_results(first, second, NOTHING_KNOWN))
+    assert told["on", "tps"] == "not_steady" and told["off", "tps"] == "no difference"
+
+
+def test_samples_of_different_sizes_count_as_their_harmonic_mean() -> None:
+    effect = effect_of_two(METRICS["tps"], around(1, 1, 6), around(1, 2, 12), 0.05)
+    assert effect.blocks == 8
+    assert effect_of_two(METRICS["tps"], [1.0], [1.0], 0.05).blocks == 1
+
+
+def test_only_what_is_above_zero_has_a_ratio() -> None:
+    assert on_scale(METRICS["tps"], [0.0, None, 1.0]) == [0.0]
+    assert on_scale(METRICS["errors"], [0.0, None, 1.0]) == [0.0, 1.0]
+
+
+def test_the_host_class_of_a_bench_is_told_as_a_matrix_tells_it() -> None:
+    bench = side({"bench": [1.0]})
+    assert bench.host_class == side(figures(1, 1, 1), matrix_part()).host_class
+    assert side({}).host_class is None and side({}).kind is None
+
+
+def test_two_sittings_without_a_difference_are_hardly_ever_better_or_worse() -> None:
+    alarms = 0
+    for seed in range(200):
+        first, second = (on_scale(METRICS["tps"], around(1, 2 * seed + sitting, 8, 0.1)) for sitting in (0, 1))
+        effect = effect_of_two(METRICS["tps"], first, second, 0.0)
+        alarms += judge(effect, effect.p).word in ("better", "worse")
+    assert alarms / 200 <= 0.05

@@ -1,0 +1,95 @@
+"""Each verdict can go either way."""
+
+import pytest
+
+from sandbox.results.record import CheckRecord, Metrics
+from sandbox.run import judge
+from sandbox.stack.protocol import SettingProof
+
+LOAD = Metrics(queries=1000, transactions=50, measured_s=10.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"), [(["ON"], "pass"), (["ON", "OFF"], "fail"), (["ON", None], "fail"), ([], "skipped")]
+)
+def test_settings(answers: list[str | None], verdict: str) -> None:
+    proofs = [SettingProof("threadpool", f"mysql{i}", "ON", answer) for i, answer in enumerate(answers)]
+    assert judge.settings_in_effect(proofs).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("metrics", "failure", "answered", "verdict"),
+    [
+        (LOAD, None, {"a": 600, "b": 410}, "pass"),
+        (LOAD, None, {"a": 900}, "fail"),
+        (LOAD, None, {}, "fail"),
+        (Metrics(queries=0, transactions=0), None, {"a": 40}, "fail"),
+        (Metrics(queries=500, transactions=0), None, {"a": 500}, "fail"),
+        (Metrics(), None, {"a": 40}, "skipped"),
+        (Metrics(), "it broke off", {"a": 40}, "unknown"),
+    ],
+)
+def test_the_load_must_have_reached_the_servers(
+    metrics: Metrics, failure: str | None, answered: dict[str, int], verdict: str
+) -> None:
+    assert judge.load_reached(metrics, failure, answered).verdict == verdict
+
+
+@pytest.mark.parametrize(("counted", "verdict"), [(1100, "pass"), (1299, "pass"), (1400, "unknown")])
+def test_somebody_else_at_work_is_noticed(counted: int, verdict: str) -> None:
+    assert judge.load_alone(LOAD, None, {"a": counted}).verdict == verdict
+
+
+def test_goodbyes_that_a_server_counts_are_nobody_elses_work() -> None:
+    storm = LOAD.model_copy(update={"connections": LOAD.queries})
+    assert judge.load_alone(storm, None, {"a": 3 * (LOAD.queries or 0)}).verdict == "pass"
+    assert judge.load_alone(storm, None, {"a": 4 * (LOAD.queries or 0)}).verdict == "unknown"
+
+
+def test_only_servers_that_did_the_work_are_named() -> None:
+    assert judge.answering(LOAD, {"a": 995, "b": 9}) == {"a": 995}
+    assert judge.answering(LOAD, {"a": 800, "b": 201, "c": 199}) == {"a": 800, "b": 201}
+    assert judge.answering(Metrics(queries=30, measured_s=5.0), {"a": 35, "b": 20}) == {"a": 35}
+    assert judge.answering(Metrics(), {"a": 995}) is None
+
+
+@pytest.mark.parametrize(
+    ("down", "died", "verdict"),
+    [({}, {}, "pass"), ({"b": "exited"}, {}, "unknown"), ({}, {"a": "exited (137)"}, "fail")],
+)
+def test_nodes_alive(down: dict[str, str], died: dict[str, str], verdict: str) -> None:
+    assert judge.nodes_alive(down, died).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("sampled", "expected", "verdict"),
+    [
+        ({"a": 30, "b": 28}, {"a": 30, "b": 30}, "pass"),
+        ({"a": 30, "b": 20}, {"a": 30, "b": 30}, "unknown"),
+        ({"a": 30}, {"a": 30, "b": 30}, "unknown"),
+        ({}, {"a": 0}, "unknown"),
+        ({}, {}, "unknown"),
+    ],
+)
+def test_servers_sampled(sampled: dict[str, int], expected: dict[str, int], verdict: str) -> None:
+    assert judge.servers_sampled(sampled, expected).verdict == verdict
+
+
+def check(name: str, verdict: str) -> CheckRecord:
+    """A check with a detail of its own."""
+    return CheckRecord.model_validate({"name": name, "verdict": verdict, "detail": f"about {name}"})
+
+
+@pytest.mark.parametrize(
+    ("failure", "checks", "expected"),
+    [
+        (None, [check("load_alone", "unknown")], ("ok", None)),
+        (None, [check("load_reached_server", "fail")], ("failed", "load_reached_server: about load_reached_server")),
+        ("error 1290", [check("load_reached_server", "unknown")], ("failed", "error 1290")),
+        ("error 2013", [check("nodes_alive", "fail")], ("infra_error", "about nodes_alive")),
+    ],
+)
+def test_the_verdict_names_the_cause(
+    failure: str | None, checks: list[CheckRecord], expected: tuple[str, str | None]
+) -> None:
+    assert judge.verdict(failure, checks) == expected

@@ -1,0 +1,106 @@
+"""How long a matrix takes: starts, data, runs; what is left of one; what this host took before."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.plan.experiment import Experiment, make_experiment
+from sandbox.plan.matrix import Cell, Matrix
+from sandbox.results.store import Manifest, ResultFolder
+from sandbox.run import predict
+from sandbox.run.matrix_result import MatrixRequest, matrix_part
+from sandbox.run.predict import known_pace, load_s, overhead_s, runs_left
+from sandbox.run.state import BenchRequest
+from sandbox.workloads.common.model import make_parameters
+from sandbox.workloads.common.registry import find_workload
+
+WORKLOADS = Path(__file__).parents[3] / "profiles" / "workloads"
+ROWS = 70_000
+
+
+def experiment(depth: str = "slices", **factors: Any) -> Experiment:
+    """Two stacks by two levels, and the canary."""
+    data = {
+        "name": "x",
+        "title": "X",
+        "question": "What?",
+        "common": {"profile": "mysql@9.7", "tables": 1, "rows": ROWS},
+        "factors": {"commits": {"relaxed": {}, "durable": {"add": "durable"}}, "threads": [1, 4], **factors},
+        "baseline": {"commits": "relaxed"},
+        "depth": depth,
+        "warmup": 1,
+        "seconds": 9,
+    }
+    return make_experiment(Matrix.model_validate(data))
+
+
+def bench_of(cell: Cell, workload: str = "oltp_read_only") -> BenchRequest:
+    """The load of a cell."""
+    change = cell.change
+    parameters = make_parameters(
+        threads=change.threads or 1, warmup_s=1, tables=change.tables or 1, rows_per_table=change.rows or 1
+    )
+    return BenchRequest(find_workload(workload, WORKLOADS), parameters)
+
+
+@pytest.fixture(autouse=True)
+def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "RUN_OVERHEAD_S": 1,
+        "THREAD_S": 0,
+        "START_S": 100,
+        "ROWS_PER_S": ROWS,
+        "HOST_CHECK_S": 0,
+    }.items():
+        monkeypatch.setattr(predict, name, value)
+
+
+def test_slices_start_each_stack_once_and_make_its_data_once() -> None:
+    made = experiment()
+    left = runs_left(made, 2, 1, ())
+    assert (len(left), load_s(made, left)) == (10, 100)
+    assert overhead_s(made, left, bench_of) == 3 * 100 + 3 * 1 + 10
+
+
+def test_restarts_start_every_stack_for_every_block() -> None:
+    made = experiment("restart")
+    assert overhead_s(made, runs_left(made, 2, 1, ()), bench_of) == 6 * 100 + 6 * 1 + 10
+
+
+def test_what_is_done_or_cannot_run_takes_no_time() -> None:
+    made = experiment()
+    left = runs_left(made, 2, 7, ())
+    done = {f"{run.cell}.{run.block}" for run in left[:9]}
+    rest = runs_left(made, 2, 7, (), done)
+    assert [run.cell for run in rest] == [left[9].cell]
+    assert overhead_s(made, rest, bench_of) == 100 + 1 + 1
+    skipped = {cell.name for cell in made.cells if "durable" in cell.name}
+    assert {run.arm for run in runs_left(made, 2, 1, skipped)} == {"arm1", "canary"}
+
+
+def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
+    made = experiment(rows=[ROWS, 2 * ROWS])
+    left = runs_left(made, 1, 1, ())
+    switches = overhead_s(made, left, bench_of) - 3 * 100 - len(left)
+    assert switches > 3 * 1, "each stack holds one set of data at a time"
+    plain = experiment()
+    runs = runs_left(plain, 1, 1, ())
+    assert overhead_s(plain, runs, lambda cell: bench_of(cell, "oltp_delete")) == 3 * 100 + 5 * 2 + 5
+
+
+def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path) -> None:
+    assert known_pace(tmp_path, "here") == 1
+    for second, (host, spent) in enumerate([("here", 90.0), ("here", 60.0), ("there", 10.0), ("here", None)]):
+        request = MatrixRequest(experiment(), 6, 1, bench_of, {}, host)
+        started = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+        manifest = Manifest(
+            kind="matrix", slug="x", profile="mysql", command=[], started_utc=started, matrix=matrix_part(request)
+        )
+        result = ResultFolder.create(tmp_path, manifest)
+        if spent:
+            result.note_overhead(spent, 30.0)
+    (tmp_path / "29990101T000000Z-x").mkdir()
+    (tmp_path / "29990101T000000Z-x" / "manifest.json").write_text("{}")
+    assert known_pace(tmp_path, "here") == 2

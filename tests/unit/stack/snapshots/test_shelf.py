@@ -1,0 +1,103 @@
+"""The shelf of snapshots: found when finished and here, trimmed by last use, removed with their checkout."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.library import load_library
+from sandbox.plan.images import Availability
+from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.planner import make_plan
+from sandbox.stack.snapshots import restore, shelf
+from sandbox.stack.snapshots.shelf import Facts
+from unit.stack.fake_docker import FakeDocker, answer
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
+    """An engine with nothing on it, and an empty cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fake = FakeDocker()
+    fake.on("^image inspect", answer("sha256:one\n"))
+    return fake
+
+
+def local_plan(profile: str, **request: Any) -> Plan:
+    """A plan of the real library."""
+    return make_plan(PlanRequest(profile, **request), load_library(), Availability())
+
+
+def facts(key: str, megabytes: int = 1, **fields: Any) -> Facts:
+    """A snapshot of one server."""
+    plan = local_plan("mysql")
+    known = {"key": key, "profile": "mysql", "checkout": "/here", "uuid": "u", "bytes": megabytes * MIB,
+             "images": {plan.databases[0].image: "sha256:one"}, "positions": {"mysql1": None},
+             "volumes": {"mysql1-data": "mysql1"}, "made_unix_s": 1.0}  # fmt: skip
+    return Facts.model_validate({**known, **fields})
+
+
+def put(docker: FakeDocker, each: Facts, used_unix_s: float = 1.0) -> None:
+    """A finished snapshot."""
+    docker.volumes[shelf.volume_name(each.key)] = {shelf.LABEL: each.key, "sandbox.checkout": each.checkout}
+    shelf.keep(each)
+    path = shelf._path(each.key)
+    os.utime(path, (used_unix_s, used_unix_s))
+
+
+def test_one_that_was_cut_short_is_not_found(docker: FakeDocker) -> None:
+    docker.volumes[shelf.volume_name("a")] = {shelf.LABEL: "a", "sandbox.checkout": "/here"}
+    assert shelf.find(docker, "a") is None
+    put(docker, facts("a"))
+    assert shelf.find(docker, "a") is not None
+
+
+def test_one_of_another_engine_is_not_found(docker: FakeDocker) -> None:
+    shelf.keep(facts("a"))
+    assert shelf.find(docker, "a") is None
+    assert shelf.snapshots(docker) == []
+
+
+def test_beyond_the_cap_the_least_recently_used_go(docker: FakeDocker) -> None:
+    for number, key in enumerate("abc"):
+        put(docker, facts(key, megabytes=4), used_unix_s=100.0 + number)
+    shelf.touch(shelf.snapshots(docker)[-1])
+    gone = shelf.trim(docker, cap_bytes=9 * MIB)
+    assert [each.facts.key for each in gone] == ["b"]
+    assert {each.facts.key for each in shelf.snapshots(docker)} == {"a", "c"}
+    assert shelf.volume_name("b") not in docker.volumes
+
+
+def test_clean_removes_those_of_its_checkout_finished_or_not(docker: FakeDocker) -> None:
+    put(docker, facts("a"))
+    put(docker, facts("b", checkout="/elsewhere"))
+    docker.volumes[shelf.volume_name("half")] = {shelf.LABEL: "half", "sandbox.checkout": "/here"}
+    assert shelf.forget_all(docker, "/here") == 2
+    assert [each.facts.key for each in shelf.snapshots(docker)] == ["b"]
+    assert shelf.forget_all(docker, None) == 1
+
+
+def test_a_volume_in_use_stays_known(docker: FakeDocker) -> None:
+    put(docker, facts("a"))
+    docker.on("^volume rm", answer(code=1, stderr="volume is in use"))
+    shelf.forget(docker, ["a"])
+    assert shelf.find(docker, "a") is not None
+
+
+@pytest.mark.parametrize(
+    ("profile", "request_", "change", "usable"),
+    [
+        ("mysql", {}, {}, True),
+        ("mysql", {}, {"images": {"other": "sha256:one"}}, False),
+        ("mysql+replica1", {}, {}, False),
+        ("mysql", {"assignments": ("init-file=/tmp/x",)}, {}, False),
+    ],
+)
+def test_only_the_same_servers_of_the_same_images_are_restored(
+    docker: FakeDocker, profile: str, request_: dict[str, Any], change: dict[str, Any], usable: bool
+) -> None:
+    put(docker, facts("a", **change))
+    assert (restore.usable(docker, local_plan(profile, **request_), "a") is not None) == usable

@@ -1,0 +1,112 @@
+"""doctor: every prerequisite with its state and the fix, also where little can be known."""
+
+import json
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.doctor import Check, examine
+from sandbox.stack.images import built_folders
+from sandbox.stack.kernel import begin_kernel_probe
+from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
+from unit.stack.fake_docker import INFO, FakeDocker, answer
+from unit.stack.small_stack import local_plan, running_stack
+
+TRIED = """netem no Error: Specified qdisc kind is unknown.
+tbf yes\u0020
+iptables yes\u0020
+governor yes powersave
+disk yes 70000
+"""
+
+
+@pytest.fixture
+def docker() -> FakeDocker:
+    """An engine with Compose and every image of the catalog, from the recipes as they are."""
+    from sandbox.library import load_library
+    from sandbox.stack.images import recipe
+
+    fake = FakeDocker()
+    folders = built_folders(load_library().catalog)
+    labels = [json.dumps({"tags": [alias], "recipe": recipe(folder)}) for alias, folder in folders.items()]
+    fake.on("^image ls", answer("\n".join(folders)))
+    fake.on("^image inspect", answer("\n".join(labels)))
+    fake.on("^compose version", answer("2.26.1-4\n"))
+    fake.on("^run .*NET_ADMIN", answer(TRIED))
+    fake.on("^run .*loop-control", answer("loop yes 0\n"))
+    fake.on("^pull", answer(code=1, stderr="no such host"))
+    return fake
+
+
+def checks(docker: FakeDocker) -> dict[str, Check]:
+    """Checks by name."""
+    return {check.name: check for check in examine(docker)}
+
+
+def test_everything_of_the_issue_is_examined(docker: FakeDocker) -> None:
+    assert checks(docker).keys() == {
+        "engine", "compose", "registry", "images", "leftovers", "disk", "memory", "cgroup", "governor", "netem", "tbf",
+        "iptables", "loop",
+    }  # fmt: skip
+
+
+def test_states_are_what_was_found(docker: FakeDocker) -> None:
+    found = checks(docker)
+    states = {name: check.state for name, check in found.items() if check.state != "ok"}
+    assert states == {"registry": "warning", "governor": "warning", "netem": "warning"}
+    assert "qdisc kind is unknown" in found["netem"].detail
+    assert found["disk"].detail == "68.4 GiB free"
+    assert "cgroup" in found and "version 2" in found["cgroup"].detail
+    assert all(check.fix for check in found.values() if check.state == "warning")
+
+
+def test_the_helpers_are_labelled_short_lived_and_not_privileged(docker: FakeDocker) -> None:
+    examine(docker)
+    runs = docker.called("run")
+    assert len(runs) == 2
+    for run in runs:
+        assert "--rm" in run and any(word.startswith("sandbox.stack=") for word in run)
+        assert "--privileged" not in run
+
+
+def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() -> None:
+    probe = begin_kernel_probe(FakeDocker(), None)
+    assert {(state, fix) for _, state, _, fix in probe.abilities()} == {("unknown", "make images")}
+    assert probe.governor() is None and probe.disk_mb() is None
+
+
+def test_an_engine_that_does_not_answer_is_the_one_finding() -> None:
+    docker = FakeDocker()
+    docker.on(
+        "^info",
+        answer(code=1, stderr="Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?"),
+    )
+    (only,) = examine(docker)
+    assert (only.name, only.state) == ("engine", "missing")
+    assert only.fix
+
+
+@pytest.mark.parametrize(("version", "state"), [("2.23.1", "ok"), ("2.22.0", "missing"), ("5.0.0", "ok")])
+def test_an_older_compose_is_told(docker: FakeDocker, version: str, state: str) -> None:
+    docker.on("^compose version", answer(f"{version}\n"))
+    assert checks(docker)["compose"].state == state
+
+
+def test_leftovers_of_a_crash_are_named(docker: FakeDocker) -> None:
+    running_stack(docker, "mysql", name="crashed")
+    docker.state("mysql1", "exited")
+    docker.state("client1", "created")
+    assert "crashed" in checks(docker)["leftovers"].detail
+
+
+def test_a_machine_elsewhere_is_bounded_by_its_whole_memory() -> None:
+    assert available_memory_mb(INFO) == 16 << 10
+    assert free_disk_mb(INFO) is None
+    check_resources(local_plan("mysql"), INFO)
+
+
+def test_a_plan_too_large_for_the_machine_is_refused() -> None:
+    with pytest.raises(SandboxError) as large:
+        check_resources(local_plan("mysql9"), {**INFO, "MemTotal": 1 << 30})
+    assert large.value.exit_code == ExitCode.ENVIRONMENT
+    assert "1024 MiB are free" in large.value.what

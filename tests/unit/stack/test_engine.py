@@ -1,0 +1,85 @@
+"""The docker client as a subprocess: captured, bounded, its failures in three lines."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.engine import Docker, problem
+from unit.stack.fake_docker import answer
+
+CLIENT = """#!/bin/sh
+case "$1" in
+  echo) cat ;;
+  where) pwd; ps -o pgid= -p $$ 2>/dev/null ;;
+  fail) echo first >&2; echo 'the reason' >&2; exit 7 ;;
+  hang) sleep 60 ;;
+  lines) echo out; echo err >&2 ;;
+esac
+"""
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Docker:
+    """A client that is a script of ours."""
+    client = tmp_path / "docker"
+    client.write_text(CLIENT)
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    return Docker()
+
+
+def test_input_and_output_are_handed_through(docker: Docker) -> None:
+    assert docker.ask("echo", stdin="galera$3\n") == "galera$3\n"
+
+
+def test_no_file_of_the_current_folder_has_a_say(docker: Docker) -> None:
+    assert docker.ask("where").splitlines()[0] == "/"
+
+
+def test_a_client_runs_in_a_process_group_of_its_own(docker: Docker) -> None:
+    assert int(docker.ask("where").splitlines()[1]) != os.getpgrp()
+
+
+def test_a_failure_is_three_lines_that_end_in_its_reason(docker: Docker) -> None:
+    with pytest.raises(SandboxError) as failed:
+        docker.ask("fail")
+    assert failed.value.lines()[:2] == ["docker fail failed with exit code 7", "the reason"]
+    assert failed.value.exit_code == ExitCode.ENVIRONMENT
+
+
+def test_a_client_that_hangs_is_ended(docker: Docker) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        docker.answer("hang", timeout_s=0.2)
+    assert time.monotonic() - began < 5
+
+
+def test_a_stream_carries_output_and_errors(docker: Docker) -> None:
+    assert sorted(docker.stream("lines").communicate()[0].split()) == ["err", "out"]
+
+
+def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError) as missing:
+        Docker().ask("ps")
+    assert missing.value.exit_code == ExitCode.ENVIRONMENT
+    assert "bootstrap" in missing.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("stderr", "what", "next_step"),
+    [
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+         "does not answer", "make doctor"),
+        ("permission denied while trying to connect to the Docker daemon socket", "may not talk", "usermod"),
+        ("docker: unknown command: docker compose\n\nRun 'docker --help'", "no Compose v2", "bootstrap"),
+        ("docker: 'compose' is not a docker command.\nSee 'docker --help'", "no Compose v2", "bootstrap"),
+    ],
+)  # fmt: skip
+def test_known_failures_say_what_helps(stderr: str, what: str, next_step: str) -> None:
+    told = problem(["ps"], answer(code=1, stderr=stderr))
+    assert what in told.what
+    assert next_step in told.next_step

@@ -1,0 +1,70 @@
+"""What is found by label, and how the engine's words are read."""
+
+import pytest
+
+from sandbox.stack.inventory import containers, inventory, natural, published_ports
+from sandbox.stack.naming import project_name
+from unit.stack.fake_docker import FakeDocker
+from unit.stack.small_stack import running_stack
+
+
+@pytest.fixture
+def docker() -> FakeDocker:
+    """An engine with nothing on it."""
+    return FakeDocker()
+
+
+def test_a_container_carries_all_that_later_commands_need(docker: FakeDocker) -> None:
+    running_stack(docker, "mysql@8.4+replica1", assignments=("max_connections=7 b='x $y'",), cpus="0.5")
+    (first, *_) = containers(docker, project_name("default"))
+    assert (first.node, first.kind, first.profile, first.state) == (
+        "mysql1",
+        "database",
+        "mysql@8.4+replica1",
+        "running",
+    )
+    assert first.about["ports"] == {"sql": 3306}
+    assert first.about["expected"] == "1"
+    assert first.inputs.assignments == ("max_connections=7 b='x $y'",)
+    assert first.inputs.cpus == "0.5"
+
+
+def test_nodes_come_in_the_order_people_read_them(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica2+balancer")
+    assert [each.node for each in stack.containers if each.about["service"] == each.about["component"]] == [
+        "mysql1", "replica1", "replica2", "balancer1", "client1",
+    ]  # fmt: skip
+
+
+def test_only_the_asked_stack_is_found(docker: FakeDocker) -> None:
+    running_stack(docker, "mysql", name="a")
+    running_stack(docker, "mysql", name="b")
+    found = inventory(docker, project_name("a"))
+    everything = (*found.containers, *found.networks, *found.volumes)
+    assert everything
+    assert found.projects().keys() == {project_name("a")}
+    assert inventory(docker).projects().keys() == {project_name("a"), project_name("b")}
+    assert inventory(docker).of(project_name("a")) == found
+
+
+def test_a_container_without_our_further_labels_is_still_found(docker: FakeDocker) -> None:
+    docker.add("x", {"sandbox.stack": "p"}, state="created")
+    assert [each.id for each in inventory(docker, "p").containers] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        ("3306/tcp", {}),
+        ("127.0.0.1:49153->10000/tcp", {10000: ("127.0.0.1", 49153)}),
+        ("127.0.0.1:7-8->10000-10001/tcp, 127.0.0.1:20->10005/tcp",
+         {10000: ("127.0.0.1", 7), 10001: ("127.0.0.1", 8), 10005: ("127.0.0.1", 20)}),
+    ],
+)  # fmt: skip
+def test_published_ports_are_read_one_by_one(text: str, expected: dict[int, tuple[str, int]]) -> None:
+    assert published_ports(text) == expected
+
+
+def test_numbers_count_as_numbers() -> None:
+    assert sorted(["pxc10", "pxc2", "pxc1"], key=natural) == ["pxc1", "pxc2", "pxc10"]

@@ -1,0 +1,129 @@
+"""Waiting for a stack: answers told as they change, deaths noticed, time bounded."""
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.engine import Answer
+from sandbox.stack.events import LogTail, NodeEvent
+from sandbox.stack.readiness import Readiness
+from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.small_stack import Events, running_stack
+
+
+@pytest.fixture
+def docker() -> FakeDocker:
+    """An engine whose event stream says nothing."""
+    return FakeDocker()
+
+
+def ticking(step_s: float) -> Callable[[], float]:
+    """A clock that moves on each time it is looked at."""
+    ticks: Iterator[int] = count()
+    return lambda: next(ticks) * step_s
+
+
+def never(text: str) -> Callable[[tuple[str, ...]], Answer]:
+    """A node that keeps answering the same; slowly, so that the other nodes are heard."""
+
+    def reply(_: tuple[str, ...]) -> Answer:
+        time.sleep(0.01)
+        return answer(f"waiting {text}\n", code=75)
+
+    return reply
+
+
+def states(events: Events, node: str) -> list[tuple[str, str]]:
+    """What was told of a node: (state, answer)."""
+    return [(each.state, each.answer) for each in events if isinstance(each, NodeEvent) and each.node == node]
+
+
+def test_every_node_is_waited_for_and_its_answers_are_told(docker: FakeDocker) -> None:
+    docker.on("exec .*mysql1 .*probe ready", answer("waiting ERROR 2003\nwaiting reader\nrole writer\nready writer\n"))
+    events = Events()
+    readiness = Readiness(running_stack(docker, "mysql+balancer"), events)
+    readiness.wait()
+    assert readiness.roles == {"mysql1": "writer"}
+    assert states(events, "mysql1") == [
+        ("starting", ""), ("waiting", "ERROR 2003"), ("waiting", "reader"), ("ready", "writer"),
+    ]  # fmt: skip
+    assert states(events, "balancer1")[-1] == ("ready", "yes")
+
+
+def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
+    Readiness(running_stack(docker, "mysql+balancer"), Events()).wait()
+    asked = {call[-2]: call[1] for call in docker.called("exec")}
+    assert asked["ready-balancer1"].endswith("client1")
+
+
+def test_a_node_without_a_question_is_ready_when_it_runs(docker: FakeDocker) -> None:
+    events = Events()
+    Readiness(running_stack(docker, "cluster3+router"), events).wait()
+    assert states(events, "router1") == [("starting", ""), ("ready", "runs")]
+
+
+def test_a_container_that_does_not_run_is_reported_at_once_with_its_log(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    docker.state("replica1", "exited")
+    docker.on("^logs", answer("".join(f"line {number}\n" for number in range(30))))
+    events = Events()
+    with pytest.raises(SandboxError) as dead:
+        Readiness(stack.refreshed(), events).wait()
+    assert dead.value.exit_code == ExitCode.ENVIRONMENT
+    assert dead.value.what == "replica1 does not run: exited (1)"
+    assert "make down" in dead.value.next_step
+    assert events[-1] == LogTail("replica1", tuple(f"line {number}" for number in range(10, 30)))
+
+
+def test_a_death_while_waiting_ends_the_wait(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    docker.on("exec .*mysql1 ", never("nothing"))
+
+    def dies(_: tuple[str, ...]) -> Answer:
+        docker.state("mysql1", "exited")
+        return answer("mysql1\n")
+
+    docker.on("^events", dies)
+    with pytest.raises(SandboxError) as dead:
+        Readiness(stack, Events()).wait()
+    assert "mysql1 does not run: exited" in dead.value.what
+
+
+def test_a_restart_is_no_death(docker: FakeDocker) -> None:
+    docker.on("^events", answer("mysql1\nunknown1\n"))
+    events = Events()
+    Readiness(running_stack(docker, "mysql"), events).wait()
+    assert states(events, "mysql1")[-1][0] == "ready"
+
+
+def test_a_node_that_cannot_be_asked_is_a_failure_and_not_a_long_wait(docker: FakeDocker) -> None:
+    docker.on("exec .*mysql1 ", answer("OCI runtime exec failed: no sh\n", code=126))
+    with pytest.raises(SandboxError) as broken:
+        Readiness(running_stack(docker, "mysql"), Events()).wait()
+    assert "no sh" in broken.value.what
+
+
+def test_a_time_out_names_node_condition_and_last_answer(docker: FakeDocker) -> None:
+    docker.on("exec .*mysql1 ", never("ERROR 2003"))
+    docker.on("^logs --timestamps", answer("the same line\n"))
+    with pytest.raises(SandboxError) as late:
+        Readiness(running_stack(docker, "mysql"), Events(), timeout_s=60, clock=ticking(1)).wait()
+    assert "mysql1 is not ready after" in late.value.what
+    assert "condition: 1; last answer: ERROR 2003" in late.value.what
+
+
+@pytest.mark.parametrize(("moving", "at_least_s", "at_most_s"), [(False, 60, 80), (True, 290, 320)])
+def test_a_moving_log_earns_more_time_but_not_without_end(
+    docker: FakeDocker, moving: bool, at_least_s: float, at_most_s: float
+) -> None:
+    docker.on("exec .*mysql1 ", never("recovering"))
+    lines = count()
+    docker.on("^logs --timestamps", lambda _: answer(f"line {next(lines) if moving else 0}\n"))
+    events = Events()
+    with pytest.raises(SandboxError):
+        Readiness(running_stack(docker, "mysql"), events, timeout_s=60, clock=ticking(1)).wait()
+    failed = next(each for each in events if isinstance(each, NodeEvent) and each.state == "failed")
+    assert at_least_s <= failed.seconds <= at_most_s

@@ -1,0 +1,73 @@
+"""Passwords and certificates of a stack."""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.component import Component
+from sandbox.stack.secrets import draw_secrets
+from unit.stack.small_stack import SMALL, local_plan
+
+
+def test_passwords_are_long_fresh_and_need_no_quoting() -> None:
+    first, second = draw_secrets(local_plan("mysql")), draw_secrets(local_plan("mysql"))
+    passwords = [*first.passwords(), *second.passwords()]
+    assert len(set(passwords)) == len(passwords) == 12
+    assert all(len(password) == 24 and password.isalnum() and password.isascii() for password in passwords)
+    assert first.uuid != second.uuid
+
+
+def test_nothing_prints_them() -> None:
+    secrets = draw_secrets(local_plan("mysql"))
+    assert not [password for password in secrets.passwords() if password in f"{secrets!r}{secrets}"]
+
+
+def test_no_certificate_where_nobody_needs_one() -> None:
+    assert draw_secrets(local_plan("mysql")).server_key == ""
+
+
+def test_certificates_have_distinct_names_and_every_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cryptography import x509
+
+    def needing(name: str, group_component: str | None = None) -> Component:
+        component: Component = get(name, group_component)
+        return component.model_copy(update={"spec": component.spec.model_copy(update={"needs": ["certificates"]})})
+
+    get: Any = SMALL.components.get
+    monkeypatch.setattr(SMALL.components, "get", needing)
+    secrets = draw_secrets(local_plan("cluster3"))
+    authority = x509.load_pem_x509_certificate(secrets.ca_certificate.encode())
+    server = x509.load_pem_x509_certificate(secrets.server_certificate.encode())
+    assert authority.subject != server.subject
+    server.verify_directly_issued_by(authority)
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(
+        x509.DNSName
+    )
+    assert {"cluster1", "cluster2", "cluster3"} <= set(names)
+    (tmp_path / "both.pem").write_text(secrets.server_certificate + secrets.server_key)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tmp_path / "both.pem")
+
+
+EXTERNAL = "mysql://app@db.example/shop"
+
+
+def test_an_external_servers_password_comes_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "password").write_text("its own\n")
+    monkeypatch.setenv("EXTERNAL_PASSWORD_FILE", str(tmp_path / "password"))
+    secrets = draw_secrets(local_plan("external", external=EXTERNAL))
+    assert secrets.app == "its own"
+    assert secrets.root != secrets.app
+
+
+@pytest.mark.parametrize("file", [None, "missing", "empty"])
+def test_without_a_password_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None) -> None:
+    (tmp_path / "empty").touch()
+    monkeypatch.delenv("EXTERNAL_PASSWORD_FILE", raising=False)
+    if file:
+        monkeypatch.setenv("EXTERNAL_PASSWORD_FILE", str(tmp_path / file))
+    with pytest.raises(SandboxError) as refused:
+        draw_secrets(local_plan("external", external=EXTERNAL))
+    assert refused.value.exit_code == ExitCode.BAD_INPUT

@@ -1,0 +1,110 @@
+"""A running stack as the later layers ask it."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.protocol import RunningStack
+from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.small_stack import running_stack
+
+
+@pytest.fixture
+def docker() -> FakeDocker:
+    """An engine with nothing on it."""
+    return FakeDocker()
+
+
+def test_it_fulfils_the_protocol(docker: FakeDocker) -> None:
+    stack: RunningStack = running_stack(docker, "mysql+replica1")
+    assert (stack.name, stack.profile) == ("default", "mysql+replica1")
+    assert stack.engine().version == "26.1.5"
+
+
+def test_nodes_carry_what_the_engine_knows_of_their_image(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    inspected = [{"Id": each.id, "Image": "sha256:1"} for each in stack.members]
+    image = {
+        "Id": "sha256:1",
+        "RepoDigests": ["mysql@sha256:d"],
+        "Config": {"Labels": {"sandbox.package-version": "9-1"}},
+    }
+    docker.on("^container inspect", answer(json.dumps(inspected)))
+    docker.on("^image inspect", answer(json.dumps([image])))
+    (server, client) = stack.nodes()
+    assert (server.image_id, server.digest, server.package_version) == ("sha256:1", "sha256:d", "9-1")
+    assert (server.family, server.topology, server.port, server.is_server) == ("mysql", "single", 3306, True)
+    assert (client.kind, client.port) == ("client", None)
+
+
+def test_an_external_server_is_a_node_without_a_container(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "external", external="mysql://app@db.example/shop")
+    external = next(node for node in stack.nodes() if node.kind == "external")
+    assert (external.host, external.port, external.has_container) == ("db.example", 3306, False)
+
+
+def test_roles_are_asked_and_never_assumed(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica2")
+    docker.on("mysql1 sh /sandbox/probe role", answer("writer\n"))
+    docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
+    docker.on("replica2 sh /sandbox/probe role", answer(code=1, stderr="ERROR 2003"))
+    assert stack.roles() == {"mysql1": "writer", "replica1": "reader", "replica2": None}
+
+
+def test_a_stopped_server_is_not_asked(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    docker.state("replica1", "exited")
+    docker.on("sh /sandbox/probe role", answer("writer\n"))
+    assert stack.refreshed().roles() == {"mysql1": "writer", "replica1": None}
+
+
+def test_a_setting_is_proved_where_it_applies(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+cloning+balancer+fancy")
+    docker.on("mysql1 sh /sandbox/probe proof-cloning", answer("1\n"))
+    docker.on("client1 sh /sandbox/probe proof-fancy-balancer1", answer("plain\n"))
+    proofs = {proof.setting: proof for proof in stack.prove_settings()}
+    assert proofs["cloning"].in_effect
+    assert not proofs["fancy"].in_effect
+    assert (proofs["fancy"].node, proofs["fancy"].expected, proofs["fancy"].answer) == ("balancer1", "fancy", "plain")
+
+
+def test_dead_nodes_say_how_they_ended(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    docker.state("replica1", "exited")
+    assert stack.dead_nodes() == {"replica1": "exited (1)"}
+
+
+def test_an_unknown_node_is_refused_with_a_hint(docker: FakeDocker) -> None:
+    with pytest.raises(SandboxError) as unknown:
+        running_stack(docker, "mysql").run("mysql2", ["true"])
+    assert unknown.value.exit_code == ExitCode.BAD_INPUT
+    assert "did you mean 'mysql1'?" in unknown.value.known
+
+
+def test_a_stack_that_is_gone_says_so(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    docker.containers.clear()
+    with pytest.raises(SandboxError) as gone:
+        stack.refreshed()
+    assert gone.value.exit_code == ExitCode.ENVIRONMENT
+
+
+def test_commands_streams_and_logs_go_to_the_nodes_container(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    docker.on("exec .*mysql1 hostname", answer("mysql1\n"))
+    assert stack.run("mysql1", ["hostname"]).stdout == "mysql1\n"
+    stream = stack.stream("mysql1", ["hostname"])
+    assert list(stream.lines()) == ["mysql1"]
+    assert stream.wait(1) == 0
+    docker.on("^logs", answer("2026-01-01T00:00:00Z ready for connections\n"))
+    assert "ready for connections" in stack.log("mysql1", datetime(2026, 1, 1, tzinfo=UTC))
+    assert "--since" in docker.calls[-1]
+    assert "2026-01-01T00:00:00.000000Z" in docker.calls[-1]
+
+
+def test_its_passwords_are_read_back_from_the_client(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    docker.on("cat /sandbox/passwords", answer("one\ntwo\n"))
+    assert stack.secrets() == {"one", "two"}

@@ -1,0 +1,44 @@
+"""Progress of a matrix: one line a run where nobody watches, one that moves in a terminal."""
+
+import io
+
+from sandbox.commands.matrix_line import MatrixLine
+from sandbox.plan.matrix import Cell, Change
+from sandbox.run.matrix import Advance
+from sandbox.run.schedule import ScheduledRun
+from sandbox.workloads.common.model import Progress, Second
+
+CELL = Cell({"threads": "4"}, Change(profile="mysql", threads=4))
+ADVANCE = Advance(11, 99, 9, ScheduledRun(2, "threads-4", CELL, "arm1"), 612.0)
+SECOND = Second("measure", 3, 4, 1000.0, 20000.0, 14000.0, 4000.0, 7.5, 0.0, 0.0, 0)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def told(stream: io.StringIO) -> str:
+    """What a run's events come to."""
+    line = MatrixLine(stream)
+    for event in (Progress("start", "arm1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
+        line(event)
+    line.close()
+    assert (line.done, line.runs) == (11, 99)
+    return stream.getvalue()
+
+
+def test_elsewhere_each_run_has_one_line() -> None:
+    assert told(io.StringIO()).splitlines() == [
+        "matrix  start  arm1",
+        "matrix  12/99  block 2/9  threads-4  left about 11 min",
+    ]
+
+
+def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
+    text = told(Terminal())
+    *_, last = text.splitlines()[-1].split("\r")
+    assert last.startswith("12/99  block 2/9  threads-4  measure    3 s") and "tps 1,000" in last
+    assert all(len(part) <= 98 for line in text.splitlines() for part in line.split("\r"))

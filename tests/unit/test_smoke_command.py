@@ -1,0 +1,240 @@
+"""The gate as a command: what it refuses, when it looks twice, what it prints and with which code it ends."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sandbox.cli import app
+from sandbox.commands import smoke
+from sandbox.commands.smoke import SideOptions, SmokeOptions
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.library import CHECKOUT
+from sandbox.make_entry import command_options, variable_of
+from sandbox.plan.experiment import Experiment
+from sandbox.results.record import Record
+from sandbox.results.store import Manifest, ResultFolder
+from unit.plan.small_library import plan
+from unit.report.smoke_samples import BLOCKS, look, records
+
+NONE = SideOptions(None, None, None, (), None, None)
+IDENTITY = "sha256:" + "a" * 64
+
+
+def options(base: SideOptions = NONE, head: SideOptions = NONE, **changed: Any) -> SmokeOptions:
+    """The options of a comparison of one profile with itself."""
+    given = {"profile": "mysql", "workload": "oltp_read_only", "threads": 2, "rows": 1000, "seed": None}
+    return SmokeOptions(base=base, head=head, as_json=False, **{**given, **changed})
+
+
+def side(**given: Any) -> SideOptions:
+    """The options of one side."""
+    return SideOptions(**{**NONE.__dict__, **given})
+
+
+class Host:
+    """Stands for the engine: every look gives the records that a test laid ready."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ready: list[Sequence[Record]] = []
+        self.seeds: list[int | None] = []
+        self.experiments: list[Experiment] = []
+        self.images: list[str] = []
+        self.volumes: set[str] = set()
+
+    def run(
+        self, experiment: Experiment, blocks: int, _: Any, seed: int | None, afresh: bool, gate: bool
+    ) -> ResultFolder:
+        """A look."""
+        assert (blocks, afresh, gate) == (BLOCKS, True, True)
+        self.experiments.append(experiment)
+        self.seeds.append(seed)
+        sample = look()
+        manifest = Manifest(
+            kind="matrix", slug="smoke", profile="mysql", command=["sandbox", "smoke"],
+            started_utc=sample.records[0].started_utc, matrix=sample.part,
+        )  # fmt: skip
+        result = ResultFolder.create(self.folder, manifest)
+        for record in self.ready.pop(0):
+            folder = result.start_run(record.cell, record.block)
+            if record.status == "infra_error":
+                (folder / "mysql1.log").write_text("")
+                (folder / "logs").mkdir()
+                (folder / "logs" / "mysql1.log").write_text("\n".join(f"line {number}" for number in range(30)))
+            result.save(record, frozenset())
+        result.finish(sample.records[0].started_utc)
+        return result
+
+    @contextmanager
+    def given(self, word: str, variable: str, _: Any) -> Iterator[str]:
+        """An image by its identity."""
+        self.images.append(f"{variable}={word}")
+        yield IDENTITY
+        self.images.append(f"end of {variable}")
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    """A host whose looks are what a test wants them to be; its profiles are those of the small library."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    made = Host(tmp_path / "results")
+    monkeypatch.setattr(smoke, "run_experiment", made.run)
+    monkeypatch.setattr(smoke, "given_image", made.given)
+    monkeypatch.setattr(smoke, "volumes_of", lambda *_: made.volumes)
+    monkeypatch.setattr(smoke, "planned", lambda request: plan(request.profile, image=request.image))
+    return made
+
+
+def same(head: float = 1.0, seed: int = 1) -> list[Record]:
+    """Records of a look whose head does ``head`` times what the base does."""
+    return records({"arm-base": 1, "arm-head": head, "canary": 1}, seed)
+
+
+def crashed() -> list[Record]:
+    """The head dies in the first block."""
+    *good, last = [record for record in same() if record.block < 2 and record.cell != "canary"]
+    reason = {"status": "infra_error", "reason": "died: mysql1", "files": {"log_mysql1": "logs/mysql1.log"}}
+    return [*good, last.model_copy(update=reason)]
+
+
+def test_no_difference_is_looked_at_once(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    host.ready = [same()]
+    assert smoke.run(options()) == ExitCode.OK
+    printed = capsys.readouterr().out
+    assert printed.startswith("## Smoke benchmark: no regression")
+    (result,) = host.folder.glob("2*")
+    assert (result / "smoke.md").read_text() == printed
+
+
+def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
+    host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.ready = [same(0.6), same(0.6, 2)]
+    assert smoke.run(options(seed=7)) == ExitCode.FAILED
+    assert host.seeds == [7, 8]
+    printed = capsys.readouterr().out
+    assert printed.startswith("## Smoke benchmark: worse")
+    assert [path.read_text() for path in sorted(host.folder.glob("2*/smoke.md"))] == [printed, printed]
+
+
+def test_a_suspicion_that_is_not_confirmed_is_no_regression(host: Host) -> None:
+    host.ready = [same(0.6), same()]
+    assert smoke.run(options()) == ExitCode.OK
+    assert host.seeds == [None, None], "each is drawn"
+
+
+def test_what_is_too_noisy_is_never_looked_at_again(host: Host) -> None:
+    host.ready = [records({"arm-base": 1, "arm-head": 0.95, "canary": 1}, 3, 0.05)]
+    assert smoke.run(options()) == ExitCode.UNKNOWN
+
+
+def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
+    host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.ready = [crashed()]
+    with pytest.raises(SandboxError) as told:
+        smoke.run(options())
+    assert told.value.exit_code is ExitCode.ENVIRONMENT and "arm-head: died: mysql1" in told.value.known
+    printed = capsys.readouterr().out
+    assert "the environment failed" in printed and "line 29\n```" in printed
+    assert "line 9\n" not in printed, "twenty lines"
+
+
+def test_nothing_that_ran_is_never_green(host: Host) -> None:
+    host.ready = [[]]
+    with pytest.raises(SandboxError) as told:
+        smoke.run(options())
+    assert told.value.exit_code is ExitCode.ENVIRONMENT
+
+
+def test_json_tells_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    host.ready = [same()]
+    smoke.run(SmokeOptions(**{**options().__dict__, "as_json": True}))
+    data = json.loads(capsys.readouterr().out)
+    assert (data["outcome"], data["exit_code"], len(data["looks"])) == ("no regression", 0, 1)
+    assert list(host.folder.glob("2*/smoke.md"))
+
+
+def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Host) -> None:
+    host.ready = [same(0.6), same(0.6)]
+    assert smoke.run(options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
+    assert host.images == ["BASE_IMAGE=a:1", "HEAD_IMAGE=b.tar", "end of HEAD_IMAGE", "end of BASE_IMAGE"]
+    for experiment in host.experiments:
+        assert {cell.change.image for cell in experiment.cells} == {IDENTITY}
+
+
+def test_a_volume_without_a_place_is_refused(host: Host) -> None:
+    host.volumes = {"/var/lib/other"}
+    with pytest.raises(SandboxError, match="declares a volume") as refused:
+        smoke.run(options(head=side(image="b:1")))
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
+    assert not host.experiments
+
+
+@pytest.mark.parametrize(
+    ("given", "what", "code"),
+    [
+        (options(profile=None), "no PROFILE was given", ExitCode.BAD_INPUT),
+        (options(profile="mysqll"), "unknown term 'mysqll'", ExitCode.BAD_INPUT),
+        (options(head=side(short="mysql", profile="mysql@8.4")), "contradict each other", ExitCode.BAD_INPUT),
+        (options(head=side(cpus="many")), "CPUS=many is not a number", ExitCode.BAD_INPUT),
+        (options(base=side(memory="much")), "MEMORY=much is not an amount", ExitCode.BAD_INPUT),
+        (options(workload="none-such"), "there is no workload 'none-such'", ExitCode.BAD_INPUT),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_starts(
+    host: Host, given: SmokeOptions, what: str, code: ExitCode
+) -> None:
+    with pytest.raises(SandboxError, match=what) as refused:
+        smoke.run(given)
+    assert refused.value.exit_code is code and not host.experiments
+
+
+def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise SandboxError("interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED)
+
+    monkeypatch.setattr(smoke, "run_experiment", stopped)
+    with pytest.raises(SandboxError) as told:
+        smoke.run(options())
+    assert told.value.exit_code is ExitCode.INTERRUPTED and "never gone on with" in told.value.known
+    assert told.value.next_step == "try: the same command again"
+
+
+def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[SmokeOptions] = []
+
+    def run(given: SmokeOptions) -> int:
+        seen.append(given)
+        return 0
+
+    monkeypatch.setattr(smoke, "run", run)
+    line = (
+        "smoke --base mysql@9.7 --head-profile mysql@8.4 --head-image b:1 --head-cpus 0.5 --base-memory 1g --threads 3"
+    )
+    typed = [*line.split(), "--head-set", "a=1 b=2", "--rows", "9", "--json"]
+    assert CliRunner().invoke(app, typed).exit_code == 0
+    (given,) = seen
+    assert given.base == SideOptions("mysql@9.7", None, None, (), None, "1g")
+    assert given.head == SideOptions(None, "mysql@8.4", "b:1", ("a=1 b=2",), "0.5", None)
+    assert (given.threads, given.rows, given.as_json, given.profile) == (3, 9, True, None)
+
+
+def test_a_side_is_told_in_the_users_words() -> None:
+    given = smoke._side("head", options(head=side(assignments=("a=1",), cpus="0.5", image="b:1")))
+    assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
+
+
+def test_the_workflow_calls_it_with_options_that_it_has() -> None:
+    workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
+    (script,) = [step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "smoke"]
+    used = {f"--{word}" for word in re.findall(r"--([a-z-]+)", script)}
+    known = command_options()["smoke"]
+    assert used and {variable_of(option) for option in used} <= set(known)

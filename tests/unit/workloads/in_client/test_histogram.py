@@ -1,0 +1,49 @@
+"""Buckets are as narrow as promised, and percentiles are those of the values."""
+
+import json
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.workloads.in_client.histogram import PRECISION_PERCENT, Histogram, bucket_of, upper_us
+
+LATENCIES = st.integers(0, 10**11)
+
+
+@given(LATENCIES)
+def test_a_value_lies_in_its_bucket_and_the_bucket_is_narrow(value: int) -> None:
+    bucket = bucket_of(value)
+    assert value <= upper_us(bucket) <= value * (1 + PRECISION_PERCENT / 100) + 1e-9
+    assert bucket == 0 or upper_us(bucket - 1) < value
+
+
+def test_small_values_are_exact() -> None:
+    assert [upper_us(bucket_of(value)) for value in range(256)] == list(range(256))
+    assert PRECISION_PERCENT == 0.78125
+
+
+@given(st.lists(LATENCIES, min_size=1, max_size=200), st.sampled_from([50, 95, 99, 100]))
+def test_a_percentile_is_the_value_of_its_rank(values: list[int], percent: float) -> None:
+    histogram = Histogram()
+    for value in values:
+        histogram.add(value)
+    exact = sorted(values)[max(1, int(len(values) * percent / 100 + 0.5)) - 1]
+    told = histogram.percentile_us(percent)
+    assert told is not None and exact <= told <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
+    assert (histogram.count, histogram.sum_us, histogram.max_us) == (len(values), sum(values), max(values))
+
+
+def test_nothing_counted_has_no_percentile() -> None:
+    assert Histogram().percentile_us(95) is None
+
+
+def test_parts_add_up_and_survive_json() -> None:
+    draw = random.Random(1)
+    values = [draw.randint(0, 10**6) for _ in range(1000)]
+    whole, parts = Histogram(), [Histogram(), Histogram()]
+    for place, value in enumerate(values):
+        whole.add(value)
+        parts[place % 2].add(value)
+    parts[0].merge(Histogram.from_json(**json.loads(json.dumps(parts[1].as_json()))))
+    assert parts[0].as_json() == whole.as_json()

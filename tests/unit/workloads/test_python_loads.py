@@ -1,0 +1,195 @@
+"""The loads that are written in Python: what they ship, run and remember, and TPC-C's verdicts on its data."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.errors import SandboxError
+from sandbox.workloads.common.model import Progress, WorkloadError, refuse_unused
+from sandbox.workloads.common.python_load import PythonLoad
+from sandbox.workloads.common.registry import workload_files
+from sandbox.workloads.common.shipping import load_program
+from sandbox.workloads.connection_storm import ConnectionStorm
+from sandbox.workloads.ddl import Ddl
+from sandbox.workloads.in_client.recorder import Recorder
+from sandbox.workloads.ingest import Ingest
+from sandbox.workloads.statements import Statements
+from sandbox.workloads.sysbench import Sysbench
+from sandbox.workloads.tpcc import CONDITIONS, Tpcc
+from unit.fake_stack import PASSWORD, FakeStack
+from unit.workloads.test_sysbench import PARAMETERS, session_of
+
+LOADS = [Tpcc(), Ingest(), Ddl(), ConnectionStorm(), Statements(text="SELECT 1;")]
+
+
+def load_lines() -> list[str]:
+    """What a load of one second prints."""
+    recorder = Recorder()
+    recorder.done("connect", 1500, True)
+    taken = recorder.take()
+    return [json.dumps(taken.second_json(1, 4)), json.dumps({"summary": taken.summary_json(1.0)})]
+
+
+def request_of(stack: FakeStack) -> dict[str, Any]:
+    """What the last program in the client node was asked for."""
+    return dict(json.loads(stack.streamed[-1][-1]))
+
+
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: type(load).__name__)
+def test_a_load_runs_in_the_client_node_and_its_command_holds_no_password(load: PythonLoad, tmp_path: Path) -> None:
+    stack = FakeStack(load_lines=load_lines())
+    events: list[Any] = []
+    session = session_of(stack, events)
+    load.prepare(session, tmp_path / "prepare.log")
+    outcome = load.load(session, "measure", tmp_path / "load.log")
+    assert outcome.failure is None and outcome.metrics.tps == 1.0
+    assert outcome.command[2:5] == ("python3", "-m", "sandbox.workloads.in_client.main")
+    asked = request_of(stack)
+    assert (asked["threads"], asked["seconds"], asked["seed"], asked["host"]) == (4, 3, 7, "mysql1")
+    assert asked["credentials"] == "/sandbox/app.cnf" and PASSWORD not in json.dumps(stack.streamed)
+    assert set(load_program()) <= set(stack.shipped)
+    assert (tmp_path / "load.log").read_text().splitlines() == load_lines()
+    assert [event.second for event in events if not isinstance(event, Progress)] == [1]
+
+
+def test_the_warm_up_draws_other_rows(tmp_path: Path) -> None:
+    stack = FakeStack(load_lines=load_lines())
+    ConnectionStorm().load(session_of(stack), "warm-up", tmp_path / "load.log")
+    assert (request_of(stack)["seed"], request_of(stack)["seconds"]) == (8, 1)
+
+
+def test_all_of_the_program_is_shipped_and_nothing_else_of_ours() -> None:
+    program = load_program()
+    assert "sandbox/__init__.py" in program and "sandbox/workloads/in_client/tpcc.py" in program
+    assert not [name for name in program if "common" in name]
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "told"),
+    [
+        ([json.dumps({"error": "1290", "message": "read only"})], 1, "error 1290: read only"),
+        (["Traceback", "ImportError: no pymysql"], 1, "exit code 1: ImportError: no pymysql"),
+        ([], 124, "had to be ended"),
+        ([], 0, "no summary"),
+    ],
+)
+def test_a_load_that_broke_off_is_a_failure(tmp_path: Path, lines: list[str], code: int, told: str) -> None:
+    stack = FakeStack(load_lines=lines, load_code=code)
+    outcome = ConnectionStorm().load(session_of(stack), "measure", tmp_path / "load.log")
+    assert told in str(outcome.failure) and outcome.metrics.tps is None
+
+
+def test_tpcc_makes_its_data_once_and_finds_it_again(tmp_path: Path) -> None:
+    stack = FakeStack(answers={"SELECT SUM(d_next_o_id": [[30_000, 10]]})
+    first = Tpcc().prepare(session_of(stack), tmp_path / "a.log")
+    second = Tpcc().prepare(session_of(stack), tmp_path / "a.log")
+    assert first and second and (first.reused, second.reused) == (False, True)
+    assert first.tables == 9 and first.rows_per_table is None and "1 warehouses" in str(first.details)
+    other = Tpcc(warehouses=2).prepare(session_of(stack), tmp_path / "a.log")
+    assert other and not other.reused
+
+
+@pytest.mark.parametrize(("orders", "reused"), [(36_000, True), (36_010, False)])
+def test_tpcc_data_that_has_grown_too_much_is_made_anew(tmp_path: Path, orders: int, reused: bool) -> None:
+    stack = FakeStack(answers={"SELECT SUM(d_next_o_id": [[30_000, 10]]})
+    events: list[Any] = []
+    Tpcc().prepare(session_of(stack), tmp_path / "a.log")
+    stack.answers["SELECT SUM(d_next_o_id"] = [[orders, 10]]
+    found = Tpcc().prepare(session_of(stack, events), tmp_path / "a.log")
+    assert found and found.reused == reused
+    assert any("has grown by 20%" in event.text for event in events) != reused
+
+
+def test_other_data_stands_beside_and_is_not_dropped(tmp_path: Path) -> None:
+    tables = ["sbtest1", "tpcc_item", "ddl_load", "sandbox_prepared"]
+    stack = FakeStack(tables=tables, marks={"sbtest": ["oltp", 1, 10, ""], "tpcc_": ["tpcc", 9, None, "old"]})
+    Tpcc().prepare(session_of(stack), tmp_path / "a.log")
+    assert [text for _, text in stack.asked if text.startswith("DROP")] == ["DROP TABLE `tpcc_item`"]
+    assert stack.marks["sbtest"] == ["oltp", 1, 10, ""] and stack.marks["tpcc_"][3] != "old"
+
+
+def test_consistency_is_four_verdicts() -> None:
+    stack = FakeStack()
+    assert {check.name: check.verdict for check in Tpcc().check(session_of(stack))} == dict.fromkeys(CONDITIONS, "pass")
+    stack.answers = {"SELECT no_w_id": [[1, 4], [2, 9]]}
+    stack.fail_sql = {"SELECT w_id": (2013, "lost connection")}
+    checks = {check.name: check for check in Tpcc().check(session_of(stack))}
+    assert checks["tpcc_consistency_3"].verdict == "fail" and "2 places" in checks["tpcc_consistency_3"].detail
+    assert checks["tpcc_consistency_1"].verdict == "unknown"
+    assert checks["tpcc_consistency_4"].verdict == "pass"
+
+
+def test_the_rows_that_a_preparation_makes_are_known_before() -> None:
+    whole = Tpcc(warehouses=2).data_needed(PARAMETERS)
+    assert whole and whole.rows == 100_000 + 2 * (100_000 + 390_000) and whole.prefix == "tpcc_"
+    other = Tpcc(warehouses=3).data_needed(PARAMETERS)
+    assert other and other.key != whole.key
+    assert ConnectionStorm().data_needed(PARAMETERS) is None
+    beside = Ddl(load_rows=5).data_needed(PARAMETERS)
+    assert beside and beside.rows == 5
+    assert Statements(text="SELECT 1;").data_needed(PARAMETERS) is None
+    oltp = Statements(text="SELECT 1;", data="oltp").data_needed(PARAMETERS)
+    assert oltp and oltp.rows == 2 * 1000 and oltp == Sysbench(script="oltp_read_only").data_needed(PARAMETERS)
+
+
+def test_ingest_begins_each_phase_with_empty_tables(tmp_path: Path) -> None:
+    stack = FakeStack()
+    for _ in range(2):
+        found = Ingest().prepare(session_of(stack), tmp_path / "a.log")
+        assert found and not found.reused and (found.tables, found.rows_per_table) == (2, 0)
+    assert Ingest().consumes_data and not stack.marks
+    assert request_of(stack)["options"] == {"batch_rows": 100, "indexes": 3, "payload_bytes": 100, "tables": 2}
+
+
+def test_definitions_have_a_load_beside_them(tmp_path: Path) -> None:
+    stack = FakeStack(load_lines=load_lines())
+    Ddl(load_threads=3).load(session_of(stack), "measure", tmp_path / "a.log")
+    assert request_of(stack)["background"] == 3
+
+
+def test_own_statements_may_work_on_the_tables_of_sysbench(tmp_path: Path) -> None:
+    stack = FakeStack()
+    assert Statements(text="SELECT 1;").prepare(session_of(stack), tmp_path / "a.log") is None
+    found = Statements(text="SELECT 1;", data="oltp").prepare(session_of(stack), tmp_path / "a.log")
+    assert found and (found.tables, found.rows_per_table) == (2, 1000) and "sbtest" in stack.marks
+    assert json.loads(stack.shipped["statements.json"])[0]["statements"] == [["SELECT 1"]]
+
+
+def test_a_preparation_that_fails_says_why(tmp_path: Path) -> None:
+    stack = FakeStack(prepare_lines=[json.dumps({"error": "1114", "message": "The table is full"})], prepare_code=1)
+    with pytest.raises(WorkloadError, match="1114: The table is full"):
+        Tpcc().prepare(session_of(stack), tmp_path / "a.log")
+    assert not stack.marks
+
+
+def test_options_are_typed_and_told_in_the_record() -> None:
+    changed = Tpcc().with_options({"warehouses": "3", "items": 500})
+    assert changed.options() == {"warehouses": 3, "customers": 3000, "items": 500, "growth_percent": 20}
+    assert Ddl().with_options({"alter": "off"}).options()["alter"] is False
+    assert "text" not in Statements(text="SELECT 1;").options()
+
+
+@pytest.mark.parametrize(
+    ("load", "given", "told"),
+    [
+        (Tpcc(), {"warehouse": 1}, "did you mean 'warehouses'?"),
+        (Tpcc(), {"warehouses": "none"}, "valid integer"),
+        (Tpcc(), {"warehouses": 0}, "greater than or equal to 1"),
+        (Statements(text="SELECT 1;"), {"text": "DROP"}, "known: data"),
+        (workload_files()["noop"](), {"x": 1}, "it has none"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(load: Any, given: dict[str, Any], told: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        load.with_options(given)
+    assert told in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("parameter", ["tables", "rows_per_table", "distribution"])
+def test_a_parameter_that_would_not_be_heeded_is_refused(parameter: str) -> None:
+    with pytest.raises(SandboxError, match=r"the workload tpcc does not heed (TABLES|ROWS|DIST)") as refused:
+        refuse_unused(Tpcc(), ["threads", "rate_per_s", parameter], "tpcc")
+    assert "warehouses" in refused.value.known
+    refuse_unused(Tpcc(), ["threads", "seconds", "rate_per_s"], "tpcc")

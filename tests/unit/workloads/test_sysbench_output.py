@@ -1,0 +1,109 @@
+"""Real output of sysbench 1.0.20 is read right; the captured files say in their names how they came about."""
+
+from itertools import pairwise
+
+import pytest
+
+from sandbox.workloads.common.sysbench_output import (
+    HISTOGRAM_PRECISION_PERCENT,
+    ErrorCount,
+    parse_second,
+    parse_summary,
+    percentile,
+)
+from unit.fake_stack import captured
+
+
+def errors_in(name: str) -> ErrorCount:
+    """All errors of a captured run."""
+    errors = ErrorCount()
+    for line in captured(name):
+        errors.feed(line)
+    return errors
+
+
+def test_a_second_is_read() -> None:
+    line = (
+        "[ 12s ] thds: 8 tps: 341.40 qps: 10917.91 (r/w/o: 8377.35/1597.21/943.35)"
+        " lat (ms,95%): 59.99 err/s: 252.56 reconn/s: 0.00"
+    )
+    second = parse_second(line, "measure", 3)
+    assert second is not None
+    assert (second.second, second.threads, second.tps, second.qps) == (12, 8, 341.4, 10917.91)
+    assert (second.reads_per_s, second.writes_per_s, second.p95_ms) == (8377.35, 1597.21, 59.99)
+    assert (second.conflicts_per_s, second.reconnects_per_s, second.errors, second.phase) == (252.56, 0.0, 3, "measure")
+
+
+@pytest.mark.parametrize("line", ["[ 1s ] queue length: 0, concurrency: 0", "Threads started!", ""])
+def test_other_lines_are_no_seconds(line: str) -> None:
+    assert parse_second(line, "measure", 0) is None
+
+
+def test_every_second_of_a_run_is_found() -> None:
+    seconds = [parse_second(line, "measure", 0) for line in captured("rate")]
+    assert [second.second for second in seconds if second] == [1, 2, 3]
+
+
+def test_the_summary_is_read() -> None:
+    summary = parse_summary(captured("conflicts-mariadb-11.8"))
+    assert summary is not None
+    assert (summary.reads, summary.writes, summary.queries) == (36694, 6865, 47643)
+    assert (summary.transactions, summary.conflicts, summary.reconnects) == (1463, 1158, 0)
+    assert (summary.total_s, summary.latency_avg_ms, summary.latency_max_ms) == (5.0447, 27.42, 158.83)
+    assert sum(count for _, count in summary.buckets) == 1463
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"), [("conflicts-mariadb-11.8", 71.83), ("conflicts-mysql-9.7", 92.42), ("rate", 0.54)]
+)
+def test_our_percentile_is_the_one_that_sysbench_prints(name: str, printed: float) -> None:
+    summary = parse_summary(captured(name))
+    assert summary is not None
+    own = percentile(summary.buckets, 95)
+    assert own is not None and round(own, 2) == printed
+
+
+def test_percentiles_rise_and_end_in_the_last_bucket() -> None:
+    buckets = [(1.0, 50), (2.0, 45), (4.0, 5)]
+    assert [percentile(buckets, percent) for percent in (50, 95, 99, 100)] == [1.0, 2.0, 4.0, 4.0]
+    assert percentile([], 95) is None
+
+
+def test_precision_is_the_ratio_of_neighbouring_buckets() -> None:
+    summary = parse_summary(captured("conflicts-mariadb-11.8"))
+    assert summary is not None
+    values = [value for value, _ in summary.buckets]
+    narrowest = min(100 * (after / before - 1) for before, after in pairwise(values))
+    assert narrowest == pytest.approx(HISTOGRAM_PRECISION_PERCENT, abs=0.05)
+
+
+def test_a_run_without_a_summary_has_none() -> None:
+    assert parse_summary(captured("killed-server")) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "by_code", "told"),
+    [
+        ("killed-server", {"2013": 4}, "Lost connection"),
+        ("read-only", {"1290": 2}, "--read-only"),
+        ("refused", {"1045": 2}, "error 1045"),
+        ("conflicts-mysql-9.7", {}, None),
+    ],
+)
+def test_errors_are_counted_by_code(name: str, by_code: dict[str, int], told: str | None) -> None:
+    errors = errors_in(name)
+    assert errors.counted() == by_code
+    assert (errors.first_fatal is None) if told is None else told in str(errors.first_fatal)
+
+
+def test_an_error_without_a_code_still_counts() -> None:
+    errors = ErrorCount()
+    errors.feed("FATAL: Cannot find benchmark 'oltp_read_wirte': no such built-in test")
+    assert errors.counted() == {"unknown": 1}
+
+
+def test_a_repeated_message_of_no_error_counts_nothing() -> None:
+    errors = ErrorCount()
+    errors.feed("Creating table")
+    errors.feed("(last message repeated 3 times)")
+    assert errors.counted() == {} and errors.first_fatal is None
