@@ -6,9 +6,11 @@ starts a process for each (80 ms of CPU). What stands in the file and where is t
 
 import io
 import tarfile
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 from sandbox.plan.compose import compose_text
@@ -24,6 +26,14 @@ class RefusedError(Exception):
         self.argv, self.answer = argv, answer
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of the start. ``stdin``: what it reads; passwords go this way and never to disk."""
+
+    argv: Sequence[str]
+    stdin: str | None = None
+
+
 def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int) -> None:
     """Networks, volumes and containers by Compose; nothing is started. Raises RefusedError.
 
@@ -31,42 +41,66 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     """
     services = {name: {**body, "configs": []} for name, body in document["services"].items()}
     text = compose_text({**document, "services": services, "configs": {}})
-    compose = docker.begin(
-        "compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull", "never",
-        stdin=text, pass_fds=(lock,),
-    )  # fmt: skip
-    _all([compose])
+    argv = ("compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull",
+            "never")  # fmt: skip
+    # Interrupted, it is waited for: the engine finishes what was asked of it, after a removal has looked.
+    _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
 
 
 def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:
     """Every container's files put into it, all at once. Raises RefusedError."""
     now = int(time.time())
-    # Passwords stand in the files: they go by standard input and never to disk.
-    _all(
-        docker.begin("cp", "-", f"{each.id}:/", stdin=node_archive(document, each.node, now), pass_fds=(lock,))
-        for each in containers
-    )
+    commands = [Command(("cp", "-", f"{each.id}:/"), node_archive(document, each.node, now)) for each in containers]
+    _side_by_side(docker, commands, lock)
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     """Every container started, all at once. Raises RefusedError."""
-    _all(docker.begin("start", each.id, pass_fds=(lock,)) for each in containers)
+    _side_by_side(docker, [Command(("start", each.id)) for each in containers], lock)
 
 
-def _all(commands: Iterable[Pending]) -> None:
-    """Waits for commands that run side by side; ends them all where it is interrupted, since they hold the lock."""
-    pending: list[Pending] = []
-    try:
-        pending.extend(commands)
-        with ThreadPoolExecutor(max_workers=max(1, len(pending))) as pool:
-            answers = list(pool.map(lambda command: command.answer(), pending))
-    except BaseException:
-        for command in pending:
-            command.end()
-        raise
-    for command, answer in zip(pending, answers, strict=True):
-        if answer.code:
-            raise RefusedError(command.argv, answer)
+def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:
+    """Runs commands to their end; what an interrupt finds of them holds the lock no longer than it must."""
+    group = _Group(docker, lock)
+    with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
+        try:
+            answers = [pool.submit(group.run, each) for each in commands]
+            for command, answer in zip(commands, answers, strict=True):
+                _refuse(command, answer.result())
+        except KeyboardInterrupt:
+            group.close(end=ended_on_interrupt)
+            raise
+
+
+def _refuse(command: Command, answer: Answer | None) -> None:
+    if answer is not None and answer.code:
+        raise RefusedError(command.argv, answer)
+
+
+class _Group:
+    """Commands begun by threads: an interrupt reaches the main thread alone, so none is begun and not noted."""
+
+    def __init__(self, docker: Docker, lock: int) -> None:
+        self._docker, self._lock = docker, lock
+        self._begun: list[Pending] = []
+        self._closed = False
+        self._guard = threading.Lock()
+
+    def run(self, command: Command) -> Answer | None:
+        """The answer of a command; None where the group was closed before it began."""
+        with self._guard:
+            if self._closed:
+                return None
+            pending = self._docker.begin(*command.argv, stdin=command.stdin, pass_fds=(self._lock,))
+            self._begun.append(pending)
+        return pending.answer()
+
+    def close(self, end: bool) -> None:
+        """Begins no other; ``end``: ends what runs."""
+        with self._guard:
+            self._closed = True
+        for pending in self._begun if end else ():
+            pending.end()
 
 
 def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> str:

@@ -1,16 +1,25 @@
 """Containers made, filled and started: the archive holds what the file says, and nothing starts before it is in."""
 
 import io
+import os
+import signal
 import tarfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.stack.create import RefusedError, fill, node_archive, start
-from sandbox.stack.engine import Answer
+from sandbox.stack.create import RefusedError, create, fill, node_archive, start
+from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
-from unit.stack.fake_docker import FakeDocker, FakePending, answer
+from sandbox.stack.locks import claimed, locked
+from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import local_plan
 
 DOCUMENT = compose_document(local_plan("mysql+replica1"), PLACEHOLDER, Identity("p", "/here"))
@@ -44,9 +53,9 @@ def test_a_dollar_sign_arrives_as_it_was_written() -> None:
         assert file.read().decode() == "echo $HOME $$ ä\n"
 
 
-def stack(docker: FakeDocker) -> None:
-    """Two containers, made and not started."""
-    for node in ("mysql1", "client1"):
+def stack(docker: FakeDocker, nodes: Sequence[str] = ("mysql1", "client1")) -> None:
+    """Containers, made and not started."""
+    for node in nodes:
         labels = {"sandbox.stack": "p", "sandbox.checkout": "/here", "sandbox.node": node, "sandbox.kind": "database"}
         docker.add(f"id-{node}", labels, "created")
 
@@ -73,18 +82,59 @@ def test_what_the_engine_refuses_is_said_with_its_reason() -> None:
     assert not docker.called("start")
 
 
-def test_an_interruption_ends_every_command_since_each_holds_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    docker, ended = FakeDocker(), list[str]()
-    stack(docker)
-    found = containers(docker, "p")
+CLIENT = """#!/bin/sh
+touch "$MARKS/begun-$1-$$"
+case "$1" in
+  cp) exec sleep 60 ;;
+  compose) cat >"$MARKS/read" && sleep 0.5 && touch "$MARKS/compose-ended" ;;
+esac
+"""
 
-    def stopped(command: FakePending, timeout_s: float | None = None) -> Answer:
-        if "id-mysql1:/" in command.argv:
-            raise KeyboardInterrupt
-        return answer()
 
-    monkeypatch.setattr(FakePending, "answer", stopped)
-    monkeypatch.setattr(FakePending, "end", lambda command: ended.append(command.argv[-1]))
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a client that is a script of ours says what it did: its `cp` hangs, its `compose` takes a while."""
+    client = tmp_path / "docker"
+    client.write_text(CLIENT)
+    client.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("MARKS", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@contextmanager
+def ctrl_c_once(marks: Path, pattern: str) -> Iterator[None]:
+    """Interrupts the main thread as soon as a file of this pattern is there."""
+
+    def interrupt() -> None:
+        while not list(marks.glob(pattern)):
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt, daemon=True)
+    watcher.start()
     with pytest.raises(KeyboardInterrupt):
-        fill(docker, DOCUMENT, found, 1)
-    assert sorted(ended) == ["id-client1:/", "id-mysql1:/"]
+        yield
+    watcher.join()
+
+
+def test_an_interruption_ends_what_copies_since_it_holds_the_lock(marks: Path) -> None:
+    names = [f"client{number}" for number in range(1, 9)]
+    document: dict[str, Any] = {"services": {name: {} for name in names}, "configs": {}}
+    engine = FakeDocker()
+    stack(engine, names)
+    began = time.monotonic()
+    with locked("p", pytest.fail) as lock, ctrl_c_once(marks, "begun-cp-*"):
+        fill(Docker(), document, containers(engine, "p"), lock)
+    assert time.monotonic() - began < 5
+    with claimed(["p"]) as free:
+        assert free
+
+
+def test_an_interruption_lets_compose_end_and_its_removal_finds_all_of_it(marks: Path) -> None:
+    with locked("p", pytest.fail) as lock, ctrl_c_once(marks, "read"):
+        create(Docker(), {"services": {}, "configs": {}}, "p", lock)
+    assert (marks / "compose-ended").exists()
+    with claimed(["p"]) as free:
+        assert free
