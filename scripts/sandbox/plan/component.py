@@ -66,7 +66,8 @@ class ComponentSpec(BaseModel):
     """Name of the user that the image starts as, where that is not root (plan/as_user.py)."""
     sql_client: str = "mysql"
     server: str = "mysqld"
-    needs: list[Literal["certificates"]] = Field(default_factory=list)
+    needs: dict[Literal["certificates", "own-certificate"], str | None] = Field(default_factory=dict)
+    """What is drawn for it beside passwords → the oldest version that wants it; None: every version."""
     grace_s: int = 10
     renewal: str | None = None
     """Template of the SQL that gives a server restored from a snapshot passwords of its own; None: it has none."""

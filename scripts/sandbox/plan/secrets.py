@@ -17,6 +17,9 @@ class Secrets:
     ca_certificate: str
     server_certificate: str
     server_key: str
+    own_certificate: str
+    """Signed with its own key, as a server signs what it makes itself."""
+    own_key: str
 
     def passwords(self) -> list[str]:
         """What must never be seen in a record or log."""

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.plan.compose import compose_text
+from sandbox.plan.compose import PROJECT, compose_text
 from sandbox.stack.engine import Answer, Docker, Pending
 from sandbox.stack.inventory import Container
 
@@ -45,6 +45,21 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
             "never")  # fmt: skip
     # Interrupted, it is waited for: the engine finishes what was asked of it, after a removal has looked.
     _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
+
+
+def create_volumes(docker: Docker, document: Mapping[str, Any], project: str, names: Sequence[str], lock: int) -> None:
+    """Volumes as Compose makes them, so that they can be filled meanwhile: by its labels it takes them for its own.
+
+    Raises RefusedError.
+    """
+    commands = []
+    for name in names:
+        own = document["volumes"][name]["labels"].items()
+        labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
+        labels |= {"com.docker.compose.project": project, "com.docker.compose.volume": name}
+        options = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
+        commands.append(Command(("volume", "create", *options, f"{project}_{name}")))
+    _side_by_side(docker, commands, lock)
 
 
 def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:

@@ -4,10 +4,17 @@ import datetime
 import secrets
 import string
 import uuid
+from typing import TYPE_CHECKING, Literal
 
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PASSWORD_NAMES, Secrets
 from sandbox.stack.external import external_password
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+    Key = RSAPrivateKey | EllipticCurvePrivateKey
 
 _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 24
@@ -23,14 +30,25 @@ def draw_secrets(plan: Plan) -> Secrets:
     passwords = {name: _password() for name in PASSWORD_NAMES}
     for external in (group.external for group in plan.groups if group.external):
         passwords["app"] = external_password(external)
-    needs = any("certificates" in node.component.spec.needs for node in plan.nodes)
-    authority, certificate, key = _certificates([node.name for node in plan.nodes]) if needs else ("", "", "")
+    hosts = [node.name for node in plan.nodes]
+    authority, certificate, key = _chain(hosts) if _needed(plan, "certificates") else ("", "", "")
+    own_certificate, own_key = _self_signed(hosts) if _needed(plan, "own-certificate") else ("", "")
     return Secrets(
         **passwords,
         uuid=str(uuid.uuid4()),
         ca_certificate=authority,
         server_certificate=certificate,
         server_key=key,
+        own_certificate=own_certificate,
+        own_key=own_key,
+    )
+
+
+def _needed(plan: Plan, what: Literal["certificates", "own-certificate"]) -> bool:
+    return any(
+        what in needs and node.at_least(needs[what] or "0")
+        for node in plan.nodes
+        if (needs := node.component.spec.needs)
     )
 
 
@@ -38,45 +56,53 @@ def _password() -> str:
     return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
-def _certificates(hosts: list[str]) -> tuple[str, str, str]:
+def _chain(hosts: list[str]) -> tuple[str, str, str]:
     """(CA certificate, server certificate, server key) as PEM; CA and server have distinct common names.
 
     The server rejects a chain whose CA and server share one (MySQL manual, Creating SSL Certificates).
     """
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
-    from cryptography.x509.oid import NameOID
-
-    def named(common_name: str) -> x509.Name:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-    def builder(subject: str, key: rsa.RSAPrivateKey) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
-        begin, end = now - datetime.timedelta(days=1), now + datetime.timedelta(days=_VALID_DAYS)
-        blank = x509.CertificateBuilder(issuer_name=named("sandbox CA"), subject_name=named(subject))
-        return (
-            blank.public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begin)
-            .not_valid_after(end)
-        )
-
-    def pem(certificate: x509.Certificate) -> str:
-        return certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     authority_key, server_key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
-    authority = (
-        builder("sandbox CA", authority_key)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(authority_key, hashes.SHA256())
+    authority = _certificate("sandbox CA", authority_key, [], "sandbox CA", authority_key)
+    server = _certificate("sandbox server", server_key, hosts, "sandbox CA", authority_key)
+    return authority, server, _pem(server_key)
+
+
+def _self_signed(hosts: list[str]) -> tuple[str, str]:
+    """(certificate, key) as PEM, on the curve P-256: drawn in a millisecond."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    return _certificate("sandbox server", key, hosts, "sandbox server", key), _pem(key)
+
+
+def _certificate(subject: str, key: "Key", hosts: list[str], issuer: str, issuer_key: "Key") -> str:
+    """As PEM; an authority's where there are no ``hosts``."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+
+    now = datetime.datetime.now(datetime.UTC)
+    blank = x509.CertificateBuilder(
+        issuer_name=x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, issuer)]),
+        subject_name=x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, subject)]),
+        public_key=key.public_key(),
+        serial_number=x509.random_serial_number(),
+        not_valid_before=now - datetime.timedelta(days=1),
+        not_valid_after=now + datetime.timedelta(days=_VALID_DAYS),
     )
-    server = (
-        builder("sandbox server", server_key)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
-        .sign(authority_key, hashes.SHA256())
+    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+    whole = (
+        blank.add_extension(names, critical=False)
+        if hosts
+        else blank.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
     )
-    private = server_key.private_bytes(
+    return whole.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _pem(key: "Key") -> str:
+    from cryptography.hazmat.primitives import serialization
+
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     ).decode()
-    return pem(authority), pem(server), private

@@ -11,12 +11,12 @@ from sandbox.plan.compose import compose_document, plan_hash
 from sandbox.plan.model import Plan
 from sandbox.plan.renewal import restorable
 from sandbox.plan.secrets import Secrets
-from sandbox.stack.create import RefusedError, create, fill, start
+from sandbox.stack.create import RefusedError, create, create_volumes, fill, start
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.events import NodeEvent, Note, OnEvent
 from sandbox.stack.facts import begin_info, read_info
 from sandbox.stack.first_sql import run_init
-from sandbox.stack.inventory import Inventory, containers, inventory
+from sandbox.stack.inventory import HELPER, Inventory, containers, inventory
 from sandbox.stack.lifecycle import start_idle
 from sandbox.stack.locks import locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
@@ -221,14 +221,19 @@ class _Start:
         return Stack(containers(self.docker, self.project), self.docker)
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
-        """Files go into the containers while the volumes are being filled. RefusedError, NotRestoredError."""
-        create(self.docker, document, self.project, self._lock)
-        made = containers(self.docker, self.project)
+        """Volumes are filled while containers are made and get their files. RefusedError, NotRestoredError."""
         with ThreadPoolExecutor(max_workers=1) as beside:
-            filled = beside.submit(fill_volumes, self.docker, filling, self.plan.client.image, self.identity)
+            filled = beside.submit(self._fill_volumes, document, filling) if filling else None
+            create(self.docker, document, self.project, self._lock)
+            made = [each for each in containers(self.docker, self.project) if each.kind != HELPER]
             fill(self.docker, document, made, self._lock)
-            filled.result()
+            if filled:
+                filled.result()
         start(self.docker, made, self._lock)
+
+    def _fill_volumes(self, document: Mapping[str, Any], filling: Filling) -> None:
+        create_volumes(self.docker, document, self.project, list(filling.sources), self._lock)
+        fill_volumes(self.docker, filling, self.plan.client.image, self.identity)
 
 
 def _interrupted(what: str, known: str, next_step: str) -> SandboxError:

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.component import Component
+from sandbox.plan.secrets import Secrets
 from sandbox.stack.secrets import draw_secrets
 from unit.stack.small_stack import SMALL, local_plan
 
@@ -29,26 +31,52 @@ def test_no_certificate_where_nobody_needs_one() -> None:
     assert draw_secrets(local_plan("mysql")).server_key == ""
 
 
-def test_certificates_have_distinct_names_and_every_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from cryptography import x509
+def drawn(monkeypatch: pytest.MonkeyPatch, needs: dict[str, str | None]) -> Secrets:
+    """Of a cluster of three whose nodes need this."""
 
     def needing(name: str, group_component: str | None = None) -> Component:
         component: Component = get(name, group_component)
-        return component.model_copy(update={"spec": component.spec.model_copy(update={"needs": ["certificates"]})})
+        return component.model_copy(update={"spec": component.spec.model_copy(update={"needs": needs})})
 
     get: Any = SMALL.components.get
     monkeypatch.setattr(SMALL.components, "get", needing)
-    secrets = draw_secrets(local_plan("cluster3"))
+    return draw_secrets(local_plan("cluster3"))
+
+
+def hosts(certificate: x509.Certificate) -> set[str]:
+    """The names that a certificate stands for."""
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return set(names.get_values_for_type(x509.DNSName))
+
+
+def load(tmp_path: Path, certificate: str, key: str) -> None:
+    """As a server does it."""
+    (tmp_path / "both.pem").write_text(certificate + key)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tmp_path / "both.pem")
+
+
+def test_certificates_have_distinct_names_and_every_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secrets = drawn(monkeypatch, {"certificates": None})
     authority = x509.load_pem_x509_certificate(secrets.ca_certificate.encode())
     server = x509.load_pem_x509_certificate(secrets.server_certificate.encode())
     assert authority.subject != server.subject
     server.verify_directly_issued_by(authority)
-    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(
-        x509.DNSName
-    )
-    assert {"cluster1", "cluster2", "cluster3"} <= set(names)
-    (tmp_path / "both.pem").write_text(secrets.server_certificate + secrets.server_key)
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tmp_path / "both.pem")
+    assert {"cluster1", "cluster2", "cluster3"} <= hosts(server)
+    load(tmp_path, secrets.server_certificate, secrets.server_key)
+    assert not secrets.own_key
+
+
+def test_a_certificate_of_its_own_is_signed_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secrets = drawn(monkeypatch, {"own-certificate": "1.0"})
+    own = x509.load_pem_x509_certificate(secrets.own_certificate.encode())
+    own.verify_directly_issued_by(own)
+    assert {"cluster1", "cluster2", "cluster3"} <= hosts(own)
+    load(tmp_path, secrets.own_certificate, secrets.own_key)
+    assert not secrets.server_key
+
+
+def test_a_version_that_is_too_old_for_a_certificate_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not drawn(monkeypatch, {"own-certificate": "99.0"}).own_key
 
 
 EXTERNAL = "mysql://app@db.example/shop"

@@ -98,13 +98,11 @@ def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snap
     return {node: found[key] for node, key in keys.items()} if found.keys() == plan_of.keys() else {}
 
 
-def fill_volumes(docker: Docker, filling: Filling | None, image: str, identity: Identity) -> None:
+def fill_volumes(docker: Docker, filling: Filling, image: str, identity: Identity) -> None:
     """Fills the servers' volumes of a project, in a container of the client's image. Raises NotRestoredError.
 
     A snapshot that cannot be read is removed; one that is just being made anew is not touched.
     """
-    if filling is None:
-        return
     keys = sorted({each.facts.key for each in filling.snapshots})
     with shelf.claim(keys, to_read=True) as ours:
         if not ours or not all(shelf.find(docker, key) for key in keys):
