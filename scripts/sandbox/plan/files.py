@@ -8,6 +8,7 @@ from sandbox.plan.as_user import SCRIPT, image_user
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import client_questions, node_questions, probe_script
 from sandbox.plan.renewal import renewal_sql
+from sandbox.plan.secrets import Secrets
 from sandbox.plan.templates import render_text
 from sandbox.plan.variables import effective_variables, server_configuration
 
@@ -90,11 +91,27 @@ def _of_server(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
     spec, secrets = node.component.spec, context["secrets"]
     variables = server_configuration(effective_variables(node, context))
     credentials = f"[client]\nuser=root\npassword={secrets.root}\nhost=127.0.0.1\nport=3306\nprotocol=tcp\n"
+    if spec.family == "mariadb":
+        credentials += "ssl-verify-server-cert=0\n"  # from 11.4 on the client refuses a server without TLS otherwise
     return [
         _secret(node, "root-password", secrets.root),
         _secret(node, "client.cnf", credentials),
         NodeFile("server.cnf", f"{spec.config_dir}/50-sandbox.cnf", variables),
+        *_of_certificate(node, secrets),
         *_of_settings(node, context),
+    ]
+
+
+def _of_certificate(node: Node, secrets: Secrets) -> list[NodeFile]:
+    if not (node.has_certificate("itself") and secrets.own_certificate):
+        return []
+    configuration = "[mysqld]\nssl_cert = /sandbox/own-cert.pem\nssl_key = /sandbox/own-key.pem\n"
+    if node.component.spec.family == "mysql":
+        configuration += "ssl_ca = /sandbox/own-cert.pem\n"  # Group Replication does not start without one
+    return [
+        _secret(node, "own-cert.pem", secrets.own_certificate),
+        _secret(node, "own-key.pem", secrets.own_key),
+        NodeFile("certificate.cnf", f"{node.component.spec.config_dir}/48-certificate.cnf", configuration),
     ]
 
 

@@ -100,6 +100,11 @@ class Node:
         """Whether this node's version is ``since`` or newer."""
         return at_least(self.version, since)
 
+    def has_certificate(self, signed_by: str) -> bool:
+        """Whether it is given a certificate of this kind."""
+        given = self.component.spec.certificate
+        return given is not None and given.signed_by == signed_by and self.at_least(given.since or "0")
+
 
 @dataclass(frozen=True)
 class Group:

@@ -18,7 +18,7 @@ class Secrets:
     server_certificate: str
     server_key: str
     own_certificate: str
-    """Signed with its own key, as a server signs what it makes itself."""
+    """Signed with its own key; empty where every server makes what it needs."""
     own_key: str
 
     def passwords(self) -> list[str]:

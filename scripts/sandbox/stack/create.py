@@ -70,8 +70,13 @@ def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Conta
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
-    """Every container started, all at once. Raises RefusedError."""
-    _side_by_side(docker, [Command(("start", each.id)) for each in containers], lock)
+    """Every container started, all at once, but for replicas: they come last. Raises RefusedError.
+
+    One that is ready a moment before its source finds no server there, and tries again a whole second later.
+    """
+    for replicas in (False, True):
+        wave = [Command(("start", each.id)) for each in containers if (each.kind == "replica") is replicas]
+        _side_by_side(docker, wave, lock)
 
 
 def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:

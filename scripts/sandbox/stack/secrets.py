@@ -4,7 +4,7 @@ import datetime
 import secrets
 import string
 import uuid
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PASSWORD_NAMES, Secrets
@@ -31,8 +31,12 @@ def draw_secrets(plan: Plan) -> Secrets:
     for external in (group.external for group in plan.groups if group.external):
         passwords["app"] = external_password(external)
     hosts = [node.name for node in plan.nodes]
-    authority, certificate, key = _chain(hosts) if _needed(plan, "certificates") else ("", "", "")
-    own_certificate, own_key = _self_signed(hosts) if _needed(plan, "own-certificate") else ("", "")
+
+    def needed(signed_by: str) -> bool:
+        return any(node.has_certificate(signed_by) for node in plan.nodes)
+
+    authority, certificate, key = _chain(hosts) if needed("authority") else ("", "", "")
+    own_certificate, own_key = _self_signed(hosts) if needed("itself") else ("", "")
     return Secrets(
         **passwords,
         uuid=str(uuid.uuid4()),
@@ -41,14 +45,6 @@ def draw_secrets(plan: Plan) -> Secrets:
         server_key=key,
         own_certificate=own_certificate,
         own_key=own_key,
-    )
-
-
-def _needed(plan: Plan, what: Literal["certificates", "own-certificate"]) -> bool:
-    return any(
-        what in needs and node.at_least(needs[what] or "0")
-        for node in plan.nodes
-        if (needs := node.component.spec.needs)
     )
 
 
@@ -78,7 +74,7 @@ def _self_signed(hosts: list[str]) -> tuple[str, str]:
 
 
 def _certificate(subject: str, key: "Key", hosts: list[str], issuer: str, issuer_key: "Key") -> str:
-    """As PEM; an authority's where there are no ``hosts``."""
+    """As PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 
@@ -91,13 +87,12 @@ def _certificate(subject: str, key: "Key", hosts: list[str], issuer: str, issuer
         not_valid_before=now - datetime.timedelta(days=1),
         not_valid_after=now + datetime.timedelta(days=_VALID_DAYS),
     )
-    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
-    whole = (
-        blank.add_extension(names, critical=False)
-        if hosts
-        else blank.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    )
-    return whole.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    if hosts:
+        names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+        blank = blank.add_extension(names, critical=False)
+    if subject == issuer:
+        blank = blank.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    return blank.sign(issuer_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _pem(key: "Key") -> str:

@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.component import Component
+from sandbox.plan.component import Certificate, Component
 from sandbox.plan.secrets import Secrets
 from sandbox.stack.secrets import draw_secrets
 from unit.stack.small_stack import SMALL, local_plan
@@ -31,12 +31,14 @@ def test_no_certificate_where_nobody_needs_one() -> None:
     assert draw_secrets(local_plan("mysql")).server_key == ""
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, needs: dict[str, str | None]) -> Secrets:
-    """Of a cluster of three whose nodes need this."""
+def drawn(monkeypatch: pytest.MonkeyPatch, signed_by: str, since: str | None = None) -> Secrets:
+    """Of a cluster of three whose nodes need such a certificate."""
+
+    certificate = Certificate.model_validate({"signed_by": signed_by, "since": since})
 
     def needing(name: str, group_component: str | None = None) -> Component:
         component: Component = get(name, group_component)
-        return component.model_copy(update={"spec": component.spec.model_copy(update={"needs": needs})})
+        return component.model_copy(update={"spec": component.spec.model_copy(update={"certificate": certificate})})
 
     get: Any = SMALL.components.get
     monkeypatch.setattr(SMALL.components, "get", needing)
@@ -56,7 +58,7 @@ def load(tmp_path: Path, certificate: str, key: str) -> None:
 
 
 def test_certificates_have_distinct_names_and_every_node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    secrets = drawn(monkeypatch, {"certificates": None})
+    secrets = drawn(monkeypatch, "authority")
     authority = x509.load_pem_x509_certificate(secrets.ca_certificate.encode())
     server = x509.load_pem_x509_certificate(secrets.server_certificate.encode())
     assert authority.subject != server.subject
@@ -67,7 +69,7 @@ def test_certificates_have_distinct_names_and_every_node(monkeypatch: pytest.Mon
 
 
 def test_a_certificate_of_its_own_is_signed_by_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    secrets = drawn(monkeypatch, {"own-certificate": "1.0"})
+    secrets = drawn(monkeypatch, "itself", "1.0")
     own = x509.load_pem_x509_certificate(secrets.own_certificate.encode())
     own.verify_directly_issued_by(own)
     assert {"cluster1", "cluster2", "cluster3"} <= hosts(own)
@@ -76,7 +78,7 @@ def test_a_certificate_of_its_own_is_signed_by_itself(monkeypatch: pytest.Monkey
 
 
 def test_a_version_that_is_too_old_for_a_certificate_gets_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not drawn(monkeypatch, {"own-certificate": "99.0"}).own_key
+    assert not drawn(monkeypatch, "itself", "99.0").own_key
 
 
 EXTERNAL = "mysql://app@db.example/shop"
