@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sandbox.commands.matrix_data import DataMaker, data_of_arms
+from sandbox.commands.matrix_data import DataMaker, bases_of_arms, data_of_arms
 from sandbox.commands.matrix_file import find_matrix
 from sandbox.commands.matrix_line import MatrixLine
 from sandbox.commands.matrix_plan import (
     foreseen_words,
     need_baseline,
+    plan_request,
     settled,
     show_plan,
     skipped_cells,
@@ -22,7 +23,7 @@ from sandbox.console import Progress as NodeProgress
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import Experiment, make_experiment
 from sandbox.plan.matrix import Matrix
-from sandbox.plan.model import PlanRequest
+from sandbox.plan.model import Plan, PlanRequest
 from sandbox.results.observe import canary_differences, kind_of_canary
 from sandbox.results.statistics.many import blocks_for_one
 from sandbox.results.store import ResultFolder
@@ -144,9 +145,13 @@ def run_experiment(
     line.line("; ".join([experiment.matrix.title, *foreseen_words(request, RESULTS)]))
 
     keys: dict[PlanRequest, str] = {}
+    bases: dict[PlanRequest, Mapping[str, Plan]] = {}
 
     def bring_up(name: str, plan: PlanRequest) -> RunningStack:
-        options = UpOptions(name, restore=plan in keys, snapshot_key=keys.get(plan))
+        if plan in bases:
+            options = UpOptions(name, restore=True, bases_only=True, bases=lambda: bases[plan])
+        else:
+            options = UpOptions(name, restore=plan in keys, snapshot_key=keys.get(plan))
         with NodeProgress("matrix") as progress:
             return up(planned(plan), options, progress, docker).stack
 
@@ -161,6 +166,9 @@ def run_experiment(
             if experiment.matrix.depth == "restart":
                 found = data_of_arms(benches_of_arms(experiment, skipped))
                 keys |= DataMaker(f"{prefix}-data", line, docker).make_all(found)
+            else:
+                runnable = {plan_request(cell) for cell in experiment.cells if cell.name not in skipped}
+                bases |= bases_of_arms(runnable, docker)
             return run_matrix(request, stacks, RESULTS, line)
     except KeyboardInterrupt:
         raise _interrupted(line) from None

@@ -1,10 +1,10 @@
 """A matrix from restarts: its data is made once, kept as a snapshot, and restored for every arm in every block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.commands.matrix_line import MatrixLine
-from sandbox.commands.planning import planned
+from sandbox.commands.planning import planned, planned_bases
 from sandbox.console import Progress as NodeProgress
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.basis import data_request
@@ -15,7 +15,7 @@ from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 from sandbox.stack.remove import down
-from sandbox.stack.snapshots.restore import usable
+from sandbox.stack.snapshots.restore import usable, usable_bases
 from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up
 
@@ -44,6 +44,15 @@ def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData 
         return None
     plan, needing = planned(asked), tuple(needing_data(benches))
     return ArmData(data_key(plan_hash(plan), needing), plan, needing)
+
+
+def bases_of_arms(requests: Iterable[PlanRequest], docker: Docker) -> dict[PlanRequest, Mapping[str, Plan]]:
+    """What the servers of each arm begin from where every start is the first of its stack, by the stack's request.
+
+    Empty where this machine has not all of it: every arm then starts from nothing, so that they start alike.
+    """
+    found: dict[PlanRequest, Mapping[str, Plan]] = {each: planned_bases(planned(each)) for each in set(requests)}
+    return found if all(usable_bases(docker, each) for each in found.values()) else {}
 
 
 class DataMaker:

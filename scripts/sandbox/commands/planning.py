@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
+from sandbox.plan.basis import basis_requests
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Plan, PlanRequest, UserFile
@@ -47,6 +48,14 @@ def planned(request: PlanRequest, library: Library | None = None) -> Plan:
     from sandbox.stack.images import engine_availability
 
     return make_plan(request, library or load_library(), engine_availability(load_lock()))
+
+
+def planned_bases(plan: Plan) -> dict[str, Plan]:
+    """Server → plan of the basis that its data directory can begin from; empty where not all of them have one."""
+    library = load_library()
+    requests = basis_requests(plan, library)
+    made = {each: planned(each, library) for each in set(requests.values())}
+    return {node: made[each] for node, each in requests.items()}
 
 
 def offline_plan(request: PlanRequest) -> Plan:

@@ -56,9 +56,11 @@ class Sampler:
 
     def __enter__(self) -> "Sampler":
         self._reader.start()
-        # The load starts after the first answers: connecting is no part of what is measured.
-        self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
         return self
+
+    def wait_for_first(self) -> None:
+        """Returns when every server has been sampled: connecting is no part of what is measured."""
+        self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

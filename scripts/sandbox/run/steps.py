@@ -70,11 +70,12 @@ def measure(run: Run) -> None:
     """The load, with the servers' status before, each second, and after."""
     session = run.session
     samples = run.keep("samples", "samples.jsonl")
-    run.before = _snapshots_before(run)
     watched = {condition.status for condition in run.request.conditions}
     sampler = Sampler(session.stack, session.client, run.live_servers, samples, watched)
     try:
         with sampler:
+            run.before = _snapshots_before(run)
+            sampler.wait_for_first()
             outcome = _load_between_snapshots(run)
     finally:
         run.host_load = host_load(sampler.host_lines)

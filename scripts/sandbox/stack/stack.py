@@ -152,7 +152,11 @@ class Stack:
         return engine_facts(self.docker)
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack, read back from its client node."""
+        """Every password of the stack, read back from its client node; they do not change while it is up."""
+        return self._secrets
+
+    @cached_property
+    def _secrets(self) -> frozenset[str]:
         return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
 
 

@@ -52,6 +52,8 @@ class UpOptions:
     """Whether a snapshot of the plan is taken for a start, where there is one."""
     snapshot_key: str | None = None
     """Of the snapshot to start from; None: the plan's own."""
+    bases_only: bool = False
+    """Whether no snapshot is taken for a start, not even where there is one: stacks that are compared start alike."""
     bases: Callable[[], Mapping[str, Plan]] = dict
     """Server → plan of its basis, asked for where there is no snapshot; empty: they begin from nothing."""
 
@@ -185,11 +187,13 @@ class _Start:
 
     def _make(self) -> Stack:
         secrets = draw_secrets(self.plan)
-        snapshot = usable(self.docker, self.plan, self.options.snapshot_key) if self.options.restore else None
+        wanted = self.options.restore and not self.options.bases_only
+        snapshot = usable(self.docker, self.plan, self.options.snapshot_key) if wanted else None
         filling = from_snapshot(snapshot) if snapshot else self._from_bases(secrets.uuid)
         try:
             if filling is not None:
-                self.on_event(Note(f"from {filling.told} (COLD=1 starts from nothing)"))
+                otherwise = "" if self.options.bases_only else " (COLD=1 starts from nothing)"
+                self.on_event(Note(f"from {filling.told}{otherwise}"))
                 return self._made_from(filling, replace(secrets, uuid=filling.uuid))
         except NotRestoredError as problem:
             self.on_event(Note(f"that cannot be restored ({problem}); starting from nothing"))
