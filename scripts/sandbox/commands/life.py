@@ -155,8 +155,11 @@ def clean(everything: bool) -> None:
     with Progress("clean") as progress:
         for removed in remove.clean(everything, progress, docker):
             progress.line(_told(removed))
-        if gone := shelf.forget_all(docker, None if everything else str(CHECKOUT)):
+        gone, others = shelf.forget_all(docker, None if everything else str(CHECKOUT))
+        if gone:
             progress.line(f"removed {gone} snapshot{'s' if gone > 1 else ''}")
+        if others:
+            progress.line(f"snapshots of other checkouts stay: {others} (make clean ALL=1 removes them too)")
 
 
 def snapshots(as_json: bool) -> None:

@@ -15,6 +15,7 @@ from sandbox.stack.locks import cache_folder, claimed
 
 LABEL = "sandbox.snapshot"
 CAP_BYTES = 10 << 30
+_HELPER_ENDS_S = 5.0
 
 
 class Facts(BaseModel):
@@ -119,17 +120,21 @@ def forget(docker: Docker, keys: Iterable[str]) -> None:
 
 
 def discard(docker: Docker, key: str) -> None:
-    """Removes a snapshot that the caller has claimed."""
-    if docker.answer("volume", "rm", "--force", volume_name(key)).code == 0:
-        _path(key).unlink(missing_ok=True)
+    """Removes a snapshot that the caller has claimed. A helper that was ended has it in use for a moment more."""
+    until = time.monotonic() + _HELPER_ENDS_S
+    while (removal := docker.answer("volume", "rm", "--force", volume_name(key))).code:
+        if "in use" not in removal.stderr or time.monotonic() > until:
+            return
+        time.sleep(0.1)
+    _path(key).unlink(missing_ok=True)
 
 
-def forget_all(docker: Docker, checkout: str | None) -> int:
-    """Removes every snapshot of a checkout (None: of all), finished or not; how many there were."""
+def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
+    """Removes every snapshot of a checkout (None: of all), finished or not: how many, and how many stay."""
     volumes = _volumes(docker)
     keys = [key for key, owner in volumes.values() if checkout in (None, owner)]
     forget(docker, keys)
-    return len(keys)
+    return len(keys), len(volumes) - len(keys)
 
 
 def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[Snapshot]:

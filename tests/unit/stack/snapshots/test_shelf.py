@@ -55,6 +55,15 @@ def test_one_that_was_cut_short_is_not_found(docker: FakeDocker) -> None:
     assert shelf.find(docker, "a") is not None
 
 
+def test_one_that_a_helper_has_in_use_for_a_moment_is_removed_all_the_same(docker: FakeDocker) -> None:
+    put(docker, facts("a"))
+    answers = iter([answer(code=1, stderr="volume is in use - [c0ffee]"), answer()])
+    docker.on("^volume rm", lambda _: next(answers))
+    with shelf.claim(["a"]):
+        shelf.discard(docker, "a")
+    assert not shelf._path("a").exists()
+
+
 def test_one_of_another_engine_is_not_found(docker: FakeDocker) -> None:
     shelf.keep(facts("a"))
     assert shelf.find(docker, "a") is None
@@ -75,9 +84,9 @@ def test_clean_removes_those_of_its_checkout_finished_or_not(docker: FakeDocker)
     put(docker, facts("a"))
     put(docker, facts("b", checkout="/elsewhere"))
     docker.volumes[shelf.volume_name("half")] = {shelf.LABEL: "half", "sandbox.checkout": "/here"}
-    assert shelf.forget_all(docker, "/here") == 2
+    assert shelf.forget_all(docker, "/here") == (2, 1)
     assert [each.facts.key for each in shelf.snapshots(docker)] == ["b"]
-    assert shelf.forget_all(docker, None) == 1
+    assert shelf.forget_all(docker, None) == (1, 0)
 
 
 def test_a_volume_in_use_stays_known(docker: FakeDocker) -> None:
