@@ -3,6 +3,7 @@
 
 server=mysqld
 client=mysql
+client_arguments=()
 prefixes=(MYSQL)
 
 # The temporary server: nothing that the result depends on, only what would take time or be in the way.

@@ -89,7 +89,7 @@ client_options() { # an option file, read through a pipe: the password is in no 
 
 # shellcheck disable=SC2120  # scripts of /docker-entrypoint-initdb.d pass options
 docker_process_sql() { # SQL from stdin, to the temporary server; the name is the published contract's
-  "$client" --defaults-extra-file=<(client_options) --protocol=socket --socket="$socket" --user=root --host=localhost \
+  "$client" --defaults-extra-file=<(client_options) ${client_arguments[@]+"${client_arguments[@]}"} --protocol=socket --socket="$socket" --user=root --host=localhost \
     ${database:+--database="$database"} "$@"
 }
 
@@ -106,7 +106,7 @@ set_up_accounts() { # the first connection still has no password; nothing of roo
       echo "CREATE USER $(sql_text "$user")@'%' IDENTIFIED BY $(sql_text "$password");"
       [ -z "$database" ] || echo "GRANT ALL ON \`$grant\`.* TO $(sql_text "$user")@'%';"
     fi
-  } | "$client" --no-defaults --protocol=socket --socket="$socket" --user=root --host=localhost
+  } | "$client" --no-defaults ${client_arguments[@]+"${client_arguments[@]}"} --protocol=socket --socket="$socket" --user=root --host=localhost
 }
 
 load_time_zones() {
