@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import uuid
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from types import TracebackType
@@ -24,8 +25,9 @@ class CopyHelper:
         options = [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
         options += [word for mount in mounts for word in ("--volume", mount)]
         source = files(in_helper).joinpath("copy_volumes.py").read_text(encoding="utf-8")
+        self._docker, self._name = docker, f"{project}-helper-{uuid.uuid4().hex[:8]}"
         self._process: subprocess.Popen[str] = docker.stream(
-            "run", "--rm", "--interactive", "--network", "none", "--user", "0", *options, image,
+            "run", "--rm", "--name", self._name, "--interactive", "--network", "none", "--user", "0", *options, image,
             "python3", "-u", "-c", source, stdin=True,
         )  # fmt: skip
 
@@ -39,7 +41,10 @@ class CopyHelper:
             self._process.stdin.close()
         if kind is None:
             self._process.wait()
+            return
         end_group(self._process)
+        # A container may outlive its client, and would keep the volumes in use that are to be removed now.
+        self._docker.answer("rm", "--force", self._name)
 
     def ask(self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]) -> int | None:
         """One piece of work, done. Raises SandboxError (exit 4) with what the helper says where it cannot be."""

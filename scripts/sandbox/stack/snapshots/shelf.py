@@ -15,7 +15,6 @@ from sandbox.stack.locks import cache_folder, claimed
 
 LABEL = "sandbox.snapshot"
 CAP_BYTES = 10 << 30
-_HELPER_ENDS_S = 5.0
 
 
 class Facts(BaseModel):
@@ -120,13 +119,9 @@ def forget(docker: Docker, keys: Iterable[str]) -> None:
 
 
 def discard(docker: Docker, key: str) -> None:
-    """Removes a snapshot that the caller has claimed. A helper that was ended has it in use for a moment more."""
-    until = time.monotonic() + _HELPER_ENDS_S
-    while (removal := docker.answer("volume", "rm", "--force", volume_name(key))).code:
-        if "in use" not in removal.stderr or time.monotonic() > until:
-            return
-        time.sleep(0.1)
-    _path(key).unlink(missing_ok=True)
+    """Removes a snapshot that the caller has claimed."""
+    if docker.answer("volume", "rm", "--force", volume_name(key)).code == 0:
+        _path(key).unlink(missing_ok=True)
 
 
 def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:

@@ -55,15 +55,6 @@ def test_one_that_was_cut_short_is_not_found(docker: FakeDocker) -> None:
     assert shelf.find(docker, "a") is not None
 
 
-def test_one_that_a_helper_has_in_use_for_a_moment_is_removed_all_the_same(docker: FakeDocker) -> None:
-    put(docker, facts("a"))
-    answers = iter([answer(code=1, stderr="volume is in use - [c0ffee]"), answer()])
-    docker.on("^volume rm", lambda _: next(answers))
-    with shelf.claim(["a"]):
-        shelf.discard(docker, "a")
-    assert not shelf._path("a").exists()
-
-
 def test_one_of_another_engine_is_not_found(docker: FakeDocker) -> None:
     shelf.keep(facts("a"))
     assert shelf.find(docker, "a") is None
