@@ -3,7 +3,6 @@
 import json
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,8 +10,8 @@ from sandbox.commands.viewing import view
 from sandbox.console import Progress
 from sandbox.errors import SandboxError
 from sandbox.library import CHECKOUT, load_library, load_lock
-from sandbox.plan.basis import basis_requests
-from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.basis import basis_plans, basis_requests
+from sandbox.plan.model import PlanRequest
 from sandbox.plan.planner import make_plan
 from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
 from sandbox.report.stack_view import stack_lines, stacks_data, summary_lines
@@ -51,12 +50,9 @@ def up(
         available = engine_availability(load_lock(), docker, library.catalog)
         plan = make_plan(request, library, available)
         requests = basis_requests(plan, library)
-
-        def bases() -> Mapping[str, Plan]:
-            made = {each: make_plan(each, library, available) for each in set(requests.values())}
-            return {node: made[each] for node, each in requests.items()}
-
-        options = UpOptions(check_name(name), timeout_s, publish, restore, bases=bases)
+        options = UpOptions(
+            check_name(name), timeout_s, publish, restore, bases=lambda: basis_plans(requests, library, available)
+        )
         started = bring_up(plan, options, progress, docker, info)
     _summary(started, time.monotonic() - begin, as_json)
     sys.stdout.flush()

@@ -51,7 +51,7 @@ def bases_of_arms(requests: Iterable[PlanRequest], docker: Docker) -> dict[PlanR
 
     Empty where this machine has not all of it: every arm then starts from nothing, so that they start alike.
     """
-    found: dict[PlanRequest, Mapping[str, Plan]] = {each: planned_bases(planned(each)) for each in set(requests)}
+    found = {each: planned_bases(planned(each)) for each in set(requests)}
     return found if all(usable_bases(docker, each) for each in found.values()) else {}
 
 

@@ -4,11 +4,12 @@ import gzip
 import hashlib
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
-from sandbox.plan.basis import basis_requests
+from sandbox.plan.basis import basis_plans, basis_requests
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Plan, PlanRequest, UserFile
@@ -50,12 +51,12 @@ def planned(request: PlanRequest, library: Library | None = None) -> Plan:
     return make_plan(request, library or load_library(), engine_availability(load_lock()))
 
 
-def planned_bases(plan: Plan) -> dict[str, Plan]:
+def planned_bases(plan: Plan) -> Mapping[str, Plan]:
     """Server → plan of the basis that its data directory can begin from; empty where not all of them have one."""
+    from sandbox.stack.images import engine_availability
+
     library = load_library()
-    requests = basis_requests(plan, library)
-    made = {each: planned(each, library) for each in set(requests.values())}
-    return {node: made[each] for node, each in requests.items()}
+    return basis_plans(basis_requests(plan, library), library, engine_availability(load_lock()))
 
 
 def offline_plan(request: PlanRequest) -> Plan:

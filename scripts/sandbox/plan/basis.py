@@ -4,8 +4,10 @@ import re
 from collections.abc import Mapping
 
 from sandbox.plan.grammar import parse
+from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Node, Plan, PlanRequest
+from sandbox.plan.planner import make_plan
 from sandbox.plan.renewal import restorable
 from sandbox.plan.variables import canonical
 
@@ -23,6 +25,12 @@ def basis_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
         return {}
     found = {node.name: _basis(plan, node, library) for node in plan.databases}
     return {name: request for name, request in found.items() if request} if all(found.values()) else {}
+
+
+def basis_plans(requests: Mapping[str, PlanRequest], library: Library, available: Availability) -> Mapping[str, Plan]:
+    """Server → the plan of its basis; servers of one basis share it."""
+    made = {each: make_plan(each, library, available) for each in set(requests.values())}
+    return {node: made[each] for node, each in requests.items()}
 
 
 def data_request(plan: Plan) -> PlanRequest | None:
