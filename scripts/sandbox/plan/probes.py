@@ -31,11 +31,26 @@ def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any
 def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
     """Shell commands: exit 0 and the answer when it is the expected one, else 1 and the last answer."""
     expected = shlex.quote(expected_answer(probe, node, context))
-    return (
+    return _listening(probe, node) + (
         f"answer=$({_command(probe, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
         f'if [ "$answered" = yes ] && [ "$answer" = {expected} ]; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
         "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
         "exit 1\n"
+    )
+
+
+def _listening(probe: Probe, node: Node) -> str:
+    """Shell commands: exit 1 while nothing listens where a server is asked. A look costs 2 ms, a refused client 15.
+
+    Without grep or /proc it answers something else than 1, and the client is what finds out.
+    Source: proc(5), /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
+    """
+    if probe.query is None or probe.via != "self":
+        return ""
+    port = next(iter(node.ports.values()))
+    return (
+        f"grep -qs ':{port:04X} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6\n"
+        f"[ $? != 1 ] || {{ echo 'nothing listens on port {port} yet'; exit 1; }}\n"
     )
 
 

@@ -1,6 +1,8 @@
 """Probe scripts, run for real with a client that answers what the test says."""
 
+import socket
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,15 @@ def stack() -> Plan:
     return plan("mysql+balancer+fancy")
 
 
-def run(script: str, folder: Path, client: str) -> tuple[int, str]:
-    """Exit status and answer of a script where ``mysql`` is this shell script."""
-    (folder / "mysql").write_text(f"#!/bin/sh\n{client}\n")
-    (folder / "mysql").chmod(0o755)
+def _programs(folder: Path, **programs: str) -> None:
+    for name, commands in programs.items():
+        (folder / name).write_text(f"#!/bin/sh\n{commands}\n")
+        (folder / name).chmod(0o755)
+
+
+def run(script: str, folder: Path, client: str, grep: str = "exit 0") -> tuple[int, str]:
+    """Exit status and answer of a script where ``mysql`` is this shell script; ``grep``: how it finds a listener."""
+    _programs(folder, mysql=client, grep=grep)
     done = subprocess.run(["sh"], input=script, env={"PATH": f"{folder}:/usr/bin:/bin"}, text=True, capture_output=True)
     return done.returncode, done.stdout
 
@@ -46,6 +53,23 @@ def script_of(stack: Plan, probe: Probe, name: str = "mysql1") -> str:
 )
 def test_ready_is_the_one_expected_answer(stack: Plan, tmp_path: Path, client: str, status: int, answer: str) -> None:
     assert run(script_of(stack, Probe(query="select 1", expect="3,Primary,4")), tmp_path, client) == (status, answer)
+
+
+def test_no_client_is_started_while_nothing_listens(stack: Plan, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        node = replace(stack.node("mysql1"), ports={"sql": port})
+        context = node_context(stack, node, PLACEHOLDER)
+        script = ready_commands(Probe(query="select 1", expect="1"), node, stack, context)
+        assert run(script, tmp_path, "echo 1", 'exec /usr/bin/grep "$@"') == (0, "1\n")
+    refused = f"nothing listens on port {port} yet\n"
+    assert run(script, tmp_path, "echo 1", 'exec /usr/bin/grep "$@"') == (1, refused)
+
+
+@pytest.mark.parametrize("status", [2, 127])
+def test_where_listeners_cannot_be_seen_the_client_is_asked(stack: Plan, tmp_path: Path, status: int) -> None:
+    script = script_of(stack, Probe(query="select 1", expect="1"))
+    assert run(script, tmp_path, "echo 1", f"exit {status}") == (0, "1\n")
 
 
 def test_a_question_reaches_the_client_as_one_argument(stack: Plan, tmp_path: Path) -> None:
@@ -107,8 +131,7 @@ def test_a_probe_answers_the_question_it_is_asked_and_no_other(stack: Plan, tmp_
     }
     probe = tmp_path / "probe"
     probe.write_text(probe_script(questions))
-    (tmp_path / "mysql").write_text("#!/bin/sh\necho reader\n")
-    (tmp_path / "mysql").chmod(0o755)
+    _programs(tmp_path, mysql="echo reader", grep="exit 0")
 
     def ask(question: str) -> tuple[int, str, str]:
         argv = ["sh", str(probe), question]
