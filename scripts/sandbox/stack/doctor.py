@@ -17,6 +17,7 @@ from sandbox.stack.inventory import inventory
 from sandbox.stack.kernel import KernelProbe, begin_kernel_probe
 from sandbox.stack.naming import stack_name
 from sandbox.stack.preflight import available_memory_mb, free_disk_mb
+from sandbox.stack.reach import Reach, ReachProbe
 
 CheckState = Literal["ok", "warning", "missing", "unknown"]
 ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"
@@ -46,7 +47,8 @@ def examine(docker: Docker) -> list[Check]:
 def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
     available = engine_availability(load_lock(), docker)
     leftovers = _leftovers(docker)  # before the probe's own containers are there
-    probe = begin_kernel_probe(docker, _client_image(available.local))
+    client_image = _client_image(available.local)
+    probe, reach = begin_kernel_probe(docker, client_image), ReachProbe(docker, client_image)
     compose = docker.answer("compose", "version", "--short")
     checks = [
         _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
@@ -55,7 +57,7 @@ def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
         _images(available.local),
         leftovers,
     ]
-    return [*checks, *_machine(info, probe), *(Check(*ability) for ability in probe.abilities())]
+    return [*checks, *_machine(info, probe), _network(reach.found()), *(Check(*each) for each in probe.abilities())]
 
 
 def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
@@ -120,6 +122,19 @@ def _amount(name: str, megabytes: int | None, low: int, fix: str) -> Check:
         return Check(name, "unknown", "cannot be seen from here", "make images   (it is then seen from a container)")
     state: CheckState = "ok" if megabytes >= low else "warning"
     return Check(name, state, f"{megabytes / 1024:.1f} GiB free", "" if state == "ok" else fix)
+
+
+def _network(reach: Reach) -> Check:
+    if reach.state == "reached":
+        return Check("network", "ok", "containers of a private network reach one another by name")
+    if reach.state == "not tried":
+        return Check("network", "unknown", "the client image is not here (containers reach one another)", "make images")
+    return Check(
+        "network",
+        "missing",
+        f"one container does not reach another: {reach.said}",
+        "as root scripts/bootstrap, where systemd-networkd takes Docker's interfaces; else the firewall's bridge rules",
+    )
 
 
 def _governor(governor: str | None) -> Check:

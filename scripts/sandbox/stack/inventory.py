@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.plan.compose import Identity
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.naming import stack_name
 from sandbox.stack.protocol import StackInputs
@@ -13,6 +14,14 @@ from sandbox.stack.protocol import StackInputs
 LABEL = "sandbox.stack"
 HELPER = "helper"
 """Kind of a container that is none of the plan's nodes."""
+
+
+def helper_options(owner: Identity, **more: str) -> list[str]:
+    """The ``--label`` options of a helper's container or network: `down` and `clean` find it by them."""
+    labels = {LABEL: owner.project, "sandbox.checkout": owner.checkout, "sandbox.kind": HELPER}
+    labels |= {f"sandbox.{name}": value for name, value in more.items()}
+    return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+
 
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
 """The order in which people read a stack."""

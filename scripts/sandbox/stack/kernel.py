@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sandbox.stack.engine import Answer, Docker, Pending
-from sandbox.stack.inventory import HELPER, LABEL
+from sandbox.stack.inventory import helper_options
 from sandbox.stack.naming import identity
 
 _PATIENCE_S = 20.0
@@ -75,15 +75,7 @@ def begin_kernel_probe(docker: Docker, image: str | None) -> KernelProbe:
     """Starts the containers; ``image`` None: the client image is not here."""
     if image is None:
         return KernelProbe(None, None)
-    project = identity("doctor")
-    labels = {LABEL: project.project, "sandbox.checkout": project.checkout, "sandbox.kind": HELPER}
-    run = [
-        "run",
-        "--rm",
-        "--network",
-        "none",
-        *(part for item in labels.items() for part in ("--label", "=".join(item))),
-    ]
+    run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]
     network = docker.begin(*run, "--cap-add", "NET_ADMIN", "--entrypoint", "sh", image, "-c", _TRY)
     loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
     return KernelProbe(network, loop)

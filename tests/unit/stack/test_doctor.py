@@ -9,6 +9,7 @@ from sandbox.stack.doctor import Check, examine
 from sandbox.stack.images import built_folders
 from sandbox.stack.kernel import begin_kernel_probe
 from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
+from sandbox.stack.reach import ReachProbe
 from unit.stack.fake_docker import INFO, FakeDocker, answer
 from unit.stack.small_stack import local_plan, running_stack
 
@@ -34,6 +35,7 @@ def docker() -> FakeDocker:
     fake.on("^compose version", answer("2.26.1-4\n"))
     fake.on("^run .*NET_ADMIN", answer(TRIED))
     fake.on("^run .*loop-control", answer("loop yes 0\n"))
+    fake.on("^run .*create_connection", answer("reached\n"))
     fake.on("^pull", answer(code=1, stderr="no such host"))
     return fake
 
@@ -46,7 +48,7 @@ def checks(docker: FakeDocker) -> dict[str, Check]:
 def test_everything_of_the_issue_is_examined(docker: FakeDocker) -> None:
     assert checks(docker).keys() == {
         "engine", "compose", "registry", "images", "leftovers", "disk", "memory", "cgroup", "governor", "netem", "tbf",
-        "iptables", "loop",
+        "iptables", "loop", "network",
     }  # fmt: skip
 
 
@@ -63,9 +65,10 @@ def test_states_are_what_was_found(docker: FakeDocker) -> None:
 def test_the_helpers_are_labelled_short_lived_and_not_privileged(docker: FakeDocker) -> None:
     examine(docker)
     runs = docker.called("run")
-    assert len(runs) == 2
-    for run in runs:
-        assert "--rm" in run and any(word.startswith("sandbox.stack=") for word in run)
+    assert len(runs) == 4
+    for run in (*runs, *docker.called("network", "create")):
+        assert run[0] == "network" or "--rm" in run
+        assert any(word.startswith("sandbox.stack=") for word in run)
         assert "--privileged" not in run
 
 
@@ -73,6 +76,21 @@ def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() ->
     probe = begin_kernel_probe(FakeDocker(), None)
     assert {(state, fix) for _, state, _, fix in probe.abilities()} == {("unknown", "make images")}
     assert probe.governor() is None and probe.disk_mb() is None
+    assert ReachProbe(FakeDocker(), None).found().state == "not tried"
+
+
+def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docker: FakeDocker) -> None:
+    docker.on("^run .*create_connection", answer("[Errno 113] No route to host\n"))
+    network = checks(docker)["network"]
+    assert network.state == "missing" and "No route to host" in network.detail
+    assert "systemd-networkd" in network.fix
+    (made,) = docker.called("network", "create")
+    assert docker.called("network", "rm") == [("network", "rm", made[-1])]
+
+
+def test_an_engine_that_gives_no_network_is_a_finding(docker: FakeDocker) -> None:
+    docker.on("^network create", answer(code=1, stderr="all predefined address pools have been fully subnetted"))
+    assert "address pools" in checks(docker)["network"].detail
 
 
 def test_an_engine_that_does_not_answer_is_the_one_finding() -> None:

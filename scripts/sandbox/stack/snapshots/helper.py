@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import Identity
 from sandbox.stack.engine import Docker, end_group
-from sandbox.stack.inventory import HELPER, LABEL
+from sandbox.stack.inventory import helper_options
 from sandbox.stack.snapshots import in_helper
 
 _SNAPSHOT = "/snapshot"
@@ -21,8 +22,7 @@ class CopyHelper:
 
     def __init__(self, docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> None:
         """``mounts``: ``volume:path[:ro]`` each."""
-        labels = {LABEL: project, "sandbox.checkout": checkout, "sandbox.kind": HELPER, "sandbox.node": "snapshot1"}
-        options = [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+        options = helper_options(Identity(project, checkout), node="snapshot1")
         options += [word for mount in mounts for word in ("--volume", mount)]
         source = files(in_helper).joinpath("copy_volumes.py").read_text(encoding="utf-8")
         self._docker, self._name = docker, f"{project}-helper-{uuid.uuid4().hex[:8]}"
