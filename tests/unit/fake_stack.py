@@ -167,6 +167,9 @@ class FakeStack:
         answers = {target["name"]: self._answer(target["name"], request["statements"]) for target in request["targets"]}
         return ExecResult(0, json.dumps(answers), "")
 
+    def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+        return self.run(node, argv, line, timeout_s)
+
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
         self.streamed.append(list(argv))
         if argv[0] == "python3":

@@ -11,6 +11,7 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.stack import inventory, roles
+from sandbox.stack.conversation import Conversations
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
@@ -25,6 +26,9 @@ class Stack:
         """``containers`` is every container of one project, at least one."""
         self.containers = tuple(containers)
         self.docker = docker
+        self._conversations = Conversations(
+            lambda node, argv: docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
+        )
 
     @property
     def project(self) -> str:
@@ -124,6 +128,10 @@ class Stack:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
         answer = self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
         return ExecResult(answer.code, answer.stdout, answer.stderr)
+
+    def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+        """Gives a line to a command that stays under way in a node, begun by the first; its answer is a line."""
+        return self._conversations.ask(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> "ExecStream":
         """Starts a command in a node; ``stdin`` is written and left open until `close_stdin`."""

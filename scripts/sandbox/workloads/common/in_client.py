@@ -5,7 +5,7 @@ from importlib.resources import files
 from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.protocol import RunningStack
+from sandbox.stack.protocol import ExecResult, RunningStack
 
 
 def script_argv(package: str, module: str, *arguments: str) -> list[str]:
@@ -22,6 +22,18 @@ def ask_script(
     Raises SandboxError (exit 4) when it fails or prints something else.
     """
     result = stack.run(client, script_argv(package, module), stdin=json.dumps(request), timeout_s=timeout_s)
+    return _answer(result, client, module)
+
+
+def ask_again(
+    stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
+) -> Any:
+    """As `ask_script`, of a module that answers one request a line and stays for the next one."""
+    result = stack.converse(client, script_argv(package, module), json.dumps(request), timeout_s)
+    return _answer(result, client, module)
+
+
+def _answer(result: ExecResult, client: str, module: str) -> Any:
     try:
         if result.code == 0:
             return json.loads(result.stdout)

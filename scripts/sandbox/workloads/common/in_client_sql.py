@@ -1,4 +1,4 @@
-"""Runs in the client node: asks several servers the same statements at once. JSON in, JSON out; no import of ours."""
+"""Runs in the client node: asks several servers the same statements at once. A line of JSON in, one out."""
 
 import json
 import sys
@@ -42,13 +42,18 @@ def ask(target: dict[str, Any], statements: list[tuple[str, list[Any] | None]], 
     return {"results": results, "error": None, "error_code": None}
 
 
-def main() -> None:
-    """Reads the request, prints the answers by target name."""
-    request = json.load(sys.stdin)
+def answers(request: dict[str, Any]) -> dict[str, Any]:
+    """All targets asked at once; answers by target name."""
     targets = request["targets"]
     with ThreadPoolExecutor(max_workers=max(1, len(targets))) as pool:
-        answers = pool.map(lambda target: ask(target, request["statements"], request["timeout_s"]), targets)
-        json.dump({target["name"]: answer for target, answer in zip(targets, answers, strict=True)}, sys.stdout)
+        found = pool.map(lambda target: ask(target, request["statements"], request["timeout_s"]), targets)
+        return {target["name"]: answer for target, answer in zip(targets, found, strict=True)}
+
+
+def main() -> None:
+    """One request a line, one answer a line, until the input ends. Source of the mark: RFC 7464."""
+    for line in sys.stdin:
+        print("\x1e" + json.dumps(answers(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
-from sandbox.workloads.common.in_client import ask_script
+from sandbox.workloads.common.in_client import ask_again
 
 Cell = str | int | float | None
 Rows = tuple[tuple[Cell, ...], ...]
@@ -80,7 +80,7 @@ def ask(
         "statements": [(entry, None) if isinstance(entry, str) else entry for entry in statements],
         "timeout_s": timeout_s,
     }
-    raw = ask_script(stack, client, __package__, "in_client_sql", request, timeout_s=2 * timeout_s + 30)
+    raw = ask_again(stack, client, __package__, "in_client_sql", request, timeout_s=2 * timeout_s + 30)
     return {name: _answer(value) for name, value in raw.items()}
 
 

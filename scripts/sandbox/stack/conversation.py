@@ -1,0 +1,78 @@
+"""A command that stays under way in a node and answers lines: starting Python there anew costs a third of a second."""
+
+import queue
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from sandbox.stack.engine import end_group
+from sandbox.stack.protocol import ExecResult
+
+ANSWER = "\x1e"
+"""What an answer begins with, so that a warning or an error is none. Source: RFC 7464, JSON text sequences."""
+_REMEMBERED = 20
+
+
+class Conversations:
+    """Those of one stack, by command. Each ends with its container, or with its input: when this process ends."""
+
+    def __init__(self, begin: Callable[[str, Sequence[str]], "subprocess.Popen[str]"]) -> None:
+        """``begin`` starts a command in a node, its input a pipe, its output and errors another."""
+        self._begin = begin
+        self._open: dict[tuple[str, ...], _Conversation] = {}
+        self._guard = threading.Lock()
+
+    def ask(self, node: str, argv: Sequence[str], line: str, timeout_s: float) -> ExecResult:
+        """The line that a command answers; of one that ended instead, its exit code and what it said last.
+
+        TimeoutError past ``timeout_s``: it is ended then, since its answer would be taken for the next one's.
+        """
+        key = (node, *argv)
+        with self._guard:
+            known = self._open.pop(key, None)
+            answer = known.ask(line, timeout_s) if known else None
+            if known is None or answer is None:  # never begun, or ended since: its node was restarted
+                known = _Conversation(self._begin(node, argv))
+                answer = known.ask(line, timeout_s)
+            if answer is None:
+                return known.ended(timeout_s)
+            self._open[key] = known
+            return ExecResult(0, answer, "")
+
+
+class _Conversation:
+    """One command under way."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._said: deque[str] = deque(maxlen=_REMEMBERED)
+        reading = (process, self._answers, self._said)
+        threading.Thread(target=_read, args=reading, name="conversation", daemon=True).start()
+
+    def ask(self, line: str, timeout_s: float) -> str | None:
+        """The answer; None where the command has ended. TimeoutError, after which it has."""
+        try:
+            if self._process.stdin:
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+            return self._answers.get(timeout=timeout_s)
+        except BrokenPipeError:
+            return None
+        except queue.Empty:
+            end_group(self._process)
+            raise TimeoutError(f"no answer within {timeout_s} s") from None
+
+    def ended(self, timeout_s: float) -> ExecResult:
+        """How it ended, and its last lines that were no answers."""
+        return ExecResult(self._process.wait(timeout_s) or 1, "", "\n".join(self._said))
+
+
+def _read(process: "subprocess.Popen[str]", answers: "queue.SimpleQueue[str | None]", said: "deque[str]") -> None:
+    for line in process.stdout or ():
+        if line.startswith(ANSWER):
+            answers.put(line.removeprefix(ANSWER).rstrip("\n"))
+        else:
+            said.append(line.rstrip("\n"))
+    answers.put(None)
