@@ -1,5 +1,6 @@
 """Brings a stack up: refuses what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -226,18 +227,23 @@ class _Start:
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
         """Volumes are filled while containers are made and get their files. RefusedError, NotRestoredError."""
+        filled = threading.Event()
         with ThreadPoolExecutor(max_workers=1) as beside:
-            filled = beside.submit(self._fill_volumes, document, filling) if filling else None
+            filler = beside.submit(self._fill_volumes, document, filling, filled.set) if filling else None
             create(self.docker, document, self.project, self._lock)
             made = [each for each in containers(self.docker, self.project) if each.kind != HELPER]
             fill(self.docker, document, made, self._lock)
-            if filled:
-                filled.result()
-        start(self.docker, made, self._lock)
+            if filler:
+                filler.add_done_callback(lambda _: filled.set())  # it failed
+                filled.wait()
+                if filler.done():
+                    filler.result()
+            start(self.docker, made, self._lock)
 
-    def _fill_volumes(self, document: Mapping[str, Any], filling: Filling) -> None:
+    def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
+        """``filled`` is called when the files are in place, while the container that put them there still ends."""
         create_volumes(self.docker, document, self.project, list(filling.sources), self._lock)
-        fill_volumes(self.docker, filling, self.plan.client.image, self.identity)
+        fill_volumes(self.docker, filling, self.plan.client.image, self.identity, filled)
 
 
 def _interrupted(what: str, known: str, next_step: str) -> SandboxError:

@@ -1,6 +1,6 @@
 """What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' bases."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -98,17 +98,20 @@ def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snap
     return {node: found[key] for node, key in keys.items()} if found.keys() == plan_of.keys() else {}
 
 
-def fill_volumes(docker: Docker, filling: Filling, image: str, identity: Identity) -> None:
+def fill_volumes(
+    docker: Docker, filling: Filling, image: str, identity: Identity, filled: Callable[[], object] = lambda: None
+) -> None:
     """Fills the servers' volumes of a project, in a container of the client's image. Raises NotRestoredError.
 
     A snapshot that cannot be read is removed; one that is just being made anew is not touched.
+    ``filled`` is called when the files are in place: the container then still has to end.
     """
     keys = sorted({each.facts.key for each in filling.snapshots})
     with shelf.claim(keys, to_read=True) as ours:
         if not ours or not all(shelf.find(docker, key) for key in keys):
             raise NotRestoredError("it is just being made anew")
         try:
-            _fill(docker, filling, image, identity)
+            _fill(docker, filling, image, identity, filled)
             return
         except SandboxError as problem:
             failure = problem
@@ -116,10 +119,11 @@ def fill_volumes(docker: Docker, filling: Filling, image: str, identity: Identit
     raise NotRestoredError(failure.known) from failure
 
 
-def _fill(docker: Docker, filling: Filling, image: str, identity: Identity) -> None:
+def _fill(docker: Docker, filling: Filling, image: str, identity: Identity, filled: Callable[[], object]) -> None:
     mounts = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
     mounts += [f"{identity.project}_{name}:/to/{name}" for name in filling.sources]
     with CopyHelper(docker, image, identity.project, identity.checkout, mounts) as helper:
         helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
+        filled()
     for snapshot in filling.snapshots:
         shelf.touch(snapshot)
