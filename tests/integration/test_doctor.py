@@ -35,11 +35,13 @@ def image() -> str:
 
 
 def test_containers_reach_one_another_and_nothing_stays(image: str) -> None:
-    assert ReachProbe(Docker(), image).found().state == "reached"
+    with ReachProbe(Docker(), image) as reach:
+        assert reach.found().state == "reached"
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []
 
 
 def test_containers_that_are_kept_apart_are_found_and_nothing_stays(image: str) -> None:
-    found = ReachProbe(KeptApart(), image).found()
+    with ReachProbe(KeptApart(), image) as reach:
+        found = reach.found()
     assert found.state == "not reached" and found.said
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []

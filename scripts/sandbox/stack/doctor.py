@@ -48,16 +48,21 @@ def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
     available = engine_availability(load_lock(), docker)
     leftovers = _leftovers(docker)  # before the probe's own containers are there
     client_image = _client_image(available.local)
-    probe, reach = begin_kernel_probe(docker, client_image), ReachProbe(docker, client_image)
+    probe = begin_kernel_probe(docker, client_image)
+    with ReachProbe(docker, client_image) as reach:
+        checks = _of_engine(docker, info, available.local)
+        network = _network(reach.found())
+    return [*checks, leftovers, *_machine(info, probe), network, *(Check(*each) for each in probe.abilities())]
+
+
+def _of_engine(docker: Docker, info: Mapping[str, Any], local: frozenset[str]) -> list[Check]:
     compose = docker.answer("compose", "version", "--short")
-    checks = [
+    return [
         _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
         _floor("compose", compose.stdout.strip() if compose.code == 0 else "", COMPOSE_FLOOR),
         _registry(docker),
-        _images(available.local),
-        leftovers,
+        _images(local),
     ]
-    return [*checks, *_machine(info, probe), _network(reach.found()), *(Check(*each) for each in probe.abilities())]
 
 
 def _floor(name: str, version: str, floor: str, more: str = "") -> Check:

@@ -1,31 +1,27 @@
 """Whether containers of a private network reach one another by name: tried for real, one calls the other."""
 
+import subprocess
+import threading
 import uuid
 from dataclasses import dataclass
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.naming import identity
 
 _PATIENCE_S = 30.0
-_LISTENER, _PORT = "listener", 3306
-# Both give up by themselves: nothing stays where the caller is killed.
-_LISTEN = f"import socket; s = socket.create_server(('', {_PORT})); s.settimeout(20); s.accept()"
-_CALL = f"""
-import socket, time
-end, said = time.monotonic() + 10, ''
-while time.monotonic() < end:
-    try:
-        socket.create_connection(('{_LISTENER}', {_PORT}), 2)
-        print('reached')
-        break
-    except OSError as error:
-        said = str(error)
-        time.sleep(0.05)
-else:
-    print(said)
+_LISTENER, _PORT, _LISTENING = "listener", 3306, "listening"
+# It gives up by itself: nothing stays where whoever started it is killed.
+_LISTEN = f"""
+import socket
+server = socket.create_server(('', {_PORT}))
+server.settimeout(60)
+print('{_LISTENING}', flush=True)
+server.accept()
 """
+_CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,43 +33,61 @@ class Reach:
 
 
 class ReachProbe:
-    """Two containers under way on a network of their own."""
-
-    _pending: tuple[Pending, ...]
+    """A context: a listener in a network of their own, and one that calls it. What was started is gone after it."""
 
     def __init__(self, docker: Docker, image: str | None) -> None:
-        """Starts them; ``image`` None: the client image is not here, nothing is tried."""
-        self._docker, self._pending, self._refused = docker, (), ""
-        if image is None:
-            return
+        """``image`` None: the client image is not here, nothing is tried."""
         owner = identity("doctor")
-        labels = helper_options(owner)
+        self._docker, self._image = docker, image
+        self._labels = helper_options(owner)
         self._network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
-        self._refused = docker.answer("network", "create", "--internal", *labels, self._network).stderr.strip()
-        if self._refused:
+        self._refused = ""
+        self._listener: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Starts the listener."""
+        if self._image is not None:
+            made = self._docker.answer("network", "create", "--internal", *self._labels, self._network)
+            if made.code:
+                self._refused = made.stderr.strip()
+            else:
+                self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._listener is None:
             return
-        run = ("run", "--rm", "--network", self._network, *labels, "--entrypoint", "python3")
-        listener = docker.begin(*run, "--network-alias", _LISTENER, image, "-c", _LISTEN)
-        self._pending = (docker.begin(*run, image, "-c", _CALL), listener)
+        end_group(self._listener)
+        there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
+        if there:  # a container may outlive its client
+            self._docker.answer("rm", "--force", *there)
+        self._docker.answer("network", "rm", self._network)
+
+    def _run(self, *options: str) -> tuple[str, ...]:
+        run = ("run", "--rm", "--network", self._network, *self._labels, "--entrypoint", "python3")
+        return (*run, *options, self._image or "")
 
     def found(self) -> Reach:
-        """Waits for the answer, and takes the network away."""
-        if not self._pending:
+        """Waits until it listens, then calls it once."""
+        if self._listener is None:
             return Reach("not reached", self._refused) if self._refused else Reach("not tried")
-        caller, listener = self._pending
+        said = self._first_line(self._listener)
+        if said != _LISTENING:
+            return Reach("not reached", said or "the container to be reached did not start")
         try:
-            answer = caller.answer(_PATIENCE_S)
-            if answer.stdout.strip() == "reached":
-                listener.answer(_PATIENCE_S)
-                return Reach("reached")
-            return Reach("not reached", (answer.stdout.strip() or answer.stderr.strip()).rpartition("\n")[2])
+            called = self._docker.answer(*self._run(), "-c", _CALL, timeout_s=_PATIENCE_S)
         except TimeoutError as late:
             return Reach("not reached", str(late))
-        finally:
-            self._remove()
+        return Reach("not reached", called.stderr.strip().rpartition("\n")[2]) if called.code else Reach("reached")
 
-    def _remove(self) -> None:
-        attached = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
-        if attached:
-            self._docker.answer("rm", "--force", *attached)
-        self._docker.answer("network", "rm", self._network)
+    @staticmethod
+    def _first_line(process: "subprocess.Popen[str]") -> str:
+        """What it says first; empty where it ends, or is ended, without a word."""
+        bound = threading.Timer(_PATIENCE_S, end_group, [process])
+        bound.start()
+        try:
+            return next(iter(process.stdout or ()), "").strip()
+        finally:
+            bound.cancel()

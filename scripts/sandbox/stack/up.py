@@ -234,11 +234,13 @@ class _Start:
             made = [each for each in containers(self.docker, self.project) if each.kind != HELPER]
             fill(self.docker, document, made, self._lock)
             if filler:
-                filler.add_done_callback(lambda _: filled.set())  # it failed
+                filler.add_done_callback(lambda _: filled.set())  # also where it fails
                 filled.wait()
                 if filler.done():
                     filler.result()
             start(self.docker, made, self._lock)
+            if filler:
+                filler.result()
 
     def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
         """``filled`` is called when the files are in place, while the container that put them there still ends."""

@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.doctor import Check, examine
+from sandbox.stack.engine import Answer
 from sandbox.stack.images import built_folders
 from sandbox.stack.kernel import begin_kernel_probe
 from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
@@ -35,7 +36,8 @@ def docker() -> FakeDocker:
     fake.on("^compose version", answer("2.26.1-4\n"))
     fake.on("^run .*NET_ADMIN", answer(TRIED))
     fake.on("^run .*loop-control", answer("loop yes 0\n"))
-    fake.on("^run .*create_connection", answer("reached\n"))
+    fake.on("^run .*create_connection", answer())
+    fake.on("^run .*create_server", answer("listening\n"))
     fake.on("^pull", answer(code=1, stderr="no such host"))
     return fake
 
@@ -76,16 +78,39 @@ def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() ->
     probe = begin_kernel_probe(FakeDocker(), None)
     assert {(state, fix) for _, state, _, fix in probe.abilities()} == {("unknown", "make images")}
     assert probe.governor() is None and probe.disk_mb() is None
-    assert ReachProbe(FakeDocker(), None).found().state == "not tried"
+    with ReachProbe(FakeDocker(), None) as reach:
+        assert reach.found().state == "not tried"
 
 
 def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docker: FakeDocker) -> None:
-    docker.on("^run .*create_connection", answer("[Errno 113] No route to host\n"))
+    said = "Traceback\nOSError: [Errno 113] No route to host\n"
+    docker.on("^run .*create_connection", answer(code=1, stderr=said))
     network = checks(docker)["network"]
     assert network.state == "missing" and "No route to host" in network.detail
     assert "systemd-networkd" in network.fix
     (made,) = docker.called("network", "create")
     assert docker.called("network", "rm") == [("network", "rm", made[-1])]
+
+
+def test_a_container_that_does_not_start_is_told_and_nothing_calls_it(docker: FakeDocker) -> None:
+    docker.on("^run .*create_server", answer("docker: no space left on device\n", code=125))
+    assert "no space left" in checks(docker)["network"].detail
+    assert not [run for run in docker.called("run") if "create_connection" in run[-1]]
+
+
+def test_a_warning_of_the_engine_is_no_refusal(docker: FakeDocker) -> None:
+    docker.on("^network create", answer("id\n", stderr="WARNING: a setting is deprecated"))
+    assert checks(docker)["network"].state == "ok"
+
+
+def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker) -> None:
+    def interrupt(_: tuple[str, ...]) -> Answer:
+        raise KeyboardInterrupt
+
+    docker.on("^compose version", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        examine(docker)
+    assert len(docker.called("network", "create")) == len(docker.called("network", "rm")) == 1
 
 
 def test_an_engine_that_gives_no_network_is_a_finding(docker: FakeDocker) -> None:
