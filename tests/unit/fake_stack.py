@@ -68,6 +68,7 @@ class FakeStream:
 
     def __init__(self, lines: Sequence[str], code: int = 0, until_closed: bool = False) -> None:
         self.closed = threading.Event()
+        self.sent: list[str] = []
         self._lines = lines
         self._code = code
         self._until_closed = until_closed
@@ -76,6 +77,9 @@ class FakeStream:
         yield from self._lines
         if self._until_closed:
             assert self.closed.wait(10), "nobody ended the sampler"
+
+    def send(self, line: str) -> None:
+        self.sent.append(line)
 
     def close_stdin(self) -> None:
         self.closed.set()

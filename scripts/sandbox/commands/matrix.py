@@ -4,26 +4,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sandbox.commands.matrix_data import DataMaker, bases_of_arms, data_of_arms
+from sandbox.commands.matrix_data import DataMaker, data_of_arms, foreseen_s
 from sandbox.commands.matrix_file import find_matrix
 from sandbox.commands.matrix_line import MatrixLine
 from sandbox.commands.matrix_plan import (
     foreseen_words,
     need_baseline,
-    plan_request,
     settled,
     show_plan,
     skipped_cells,
 )
 from sandbox.commands.matrix_request import bench_of, benches_of_arms, matrix_request, stack_requests
+from sandbox.commands.matrix_stacks import StackMaker
 from sandbox.commands.measure import RESULTS
-from sandbox.commands.planning import planned
 from sandbox.commands.workload import refuse_idle_factors
-from sandbox.console import Progress as NodeProgress
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import Experiment, make_experiment
 from sandbox.plan.matrix import Matrix
-from sandbox.plan.model import Plan, PlanRequest
 from sandbox.results.observe import canary_differences, kind_of_canary
 from sandbox.results.statistics.many import blocks_for_one
 from sandbox.results.store import ResultFolder
@@ -32,9 +29,7 @@ from sandbox.run.calibration_file import change_calibration, read_calibration
 from sandbox.run.matrix import run_matrix
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
-from sandbox.stack.protocol import RunningStack
-from sandbox.stack.remove import LOCK_PATIENCE_S, down
-from sandbox.stack.up import UpOptions, up
+from sandbox.stack.remove import LOCK_PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -65,8 +60,10 @@ def run(options: MatrixOptions) -> int:
     skipped = skipped_cells(experiment)
     blocks = experiment.matrix.blocks or blocks_for_one(experiment.tests_without(skipped))
     if options.plan:
-        request = matrix_request(experiment, blocks, skipped, options.seed, options.new, Docker())
-        return show_plan(request, RESULTS, options.as_json)
+        docker = Docker()
+        request = matrix_request(experiment, blocks, skipped, options.seed, options.new, docker)
+        data_s = foreseen_s(data_of_arms(benches_of_arms(experiment, skipped)), docker)
+        return show_plan(request, RESULTS, data_s, options.as_json)
     need_baseline(experiment, skipped)
     result = run_experiment(experiment, blocks, skipped, options.seed, options.new)
     known = noise_of(result)
@@ -138,37 +135,18 @@ def run_experiment(
 
     ``gate``: with a block before the first that is thrown away, and not beyond the first failure of the environment.
     """
-    docker = Docker()
+    docker, line = Docker(), MatrixLine()
     request = matrix_request(experiment, blocks, skipped, seed, afresh, docker, gate)
-    requests = stack_requests(experiment)
-    line = MatrixLine()
-    line.line("; ".join([experiment.matrix.title, *foreseen_words(request, RESULTS)]))
-
-    keys: dict[PlanRequest, str] = {}
-    bases: dict[PlanRequest, Mapping[str, Plan]] = {}
-
-    def bring_up(name: str, plan: PlanRequest) -> RunningStack:
-        if plan in bases:
-            options = UpOptions(name, restore=True, bases_only=True, bases=lambda: bases[plan])
-        else:
-            options = UpOptions(name, restore=plan in keys, snapshot_key=keys.get(plan))
-        with NodeProgress("matrix") as progress:
-            return up(planned(plan), options, progress, docker).stack
-
-    def take_down(name: str) -> None:
-        down(name, lambda _: None, docker)
-
+    benches = benches_of_arms(experiment, skipped)
+    data = data_of_arms(benches)
+    line.line("; ".join([experiment.matrix.title, *foreseen_words(request, RESULTS, foreseen_s(data, docker))]))
     prefix = f"matrix-{experiment.key[:6]}"
-    stacks = Arms(prefix, requests, bring_up, take_down)
+    maker = StackMaker(docker)
+    stacks = Arms(prefix, stack_requests(experiment), maker.up, maker.down)
     wait = "another command runs the same matrix; waiting for it"
     try:
         with locked(f"matrix-{experiment.key}", lambda: line.line(wait), LOCK_PATIENCE_S):
-            if experiment.matrix.depth == "restart":
-                found = data_of_arms(benches_of_arms(experiment, skipped))
-                keys |= DataMaker(f"{prefix}-data", line, docker).make_all(found)
-            else:
-                runnable = {plan_request(cell) for cell in experiment.cells if cell.name not in skipped}
-                bases |= bases_of_arms(runnable, docker)
+            maker.begin_alike(data, benches, DataMaker(f"{prefix}-data", line, docker))
             return run_matrix(request, stacks, RESULTS, line)
     except KeyboardInterrupt:
         raise _interrupted(line) from None

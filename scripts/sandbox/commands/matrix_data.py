@@ -1,6 +1,6 @@
-"""A matrix from restarts: its data is made once, kept as a snapshot, and restored for every arm in every block."""
+"""The data of a matrix: made once, kept as a snapshot, and restored for every stack that the matrix starts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.commands.matrix_line import MatrixLine
@@ -11,11 +11,12 @@ from sandbox.plan.basis import data_request
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.data import SEED, data_key, needing_data, prepare_data
+from sandbox.run.predict import keeping_s
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 from sandbox.stack.remove import down
-from sandbox.stack.snapshots.restore import usable, usable_bases
+from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up
 
@@ -46,13 +47,23 @@ def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData 
     return ArmData(data_key(plan_hash(plan), needing), plan, needing)
 
 
-def bases_of_arms(requests: Iterable[PlanRequest], docker: Docker) -> dict[PlanRequest, Mapping[str, Plan]]:
-    """What the servers of each arm begin from where every start is the first of its stack, by the stack's request.
+def foreseen_s(found: Mapping[PlanRequest, ArmData], docker: Docker) -> float:
+    """Seconds that making the data takes which this machine does not have yet."""
+    return sum(keeping_s(each.benches) for each in _by_key(found).values() if not _is_there(each, docker))
 
-    Empty where this machine has not all of it: every arm then starts from nothing, so that they start alike.
-    """
-    found = {each: planned_bases(planned(each)) for each in set(requests)}
-    return found if all(usable_bases(docker, each) for each in found.values()) else {}
+
+def _is_there(data: ArmData, docker: Docker) -> bool:
+    return usable(docker, data.plan, data.key) is not None
+
+
+def _by_key(found: Mapping[PlanRequest, ArmData]) -> dict[str, ArmData]:
+    """Each once, though several arms share it."""
+    return {each.key: each for each in found.values()}
+
+
+def first_start(name: str, bases: Mapping[str, Plan]) -> UpOptions:
+    """A start from bases where this machine has them, never from a snapshot of the stack itself."""
+    return UpOptions(name, restore=True, bases_only=True, bases=lambda: bases)
 
 
 class DataMaker:
@@ -64,7 +75,7 @@ class DataMaker:
     def make_all(self, found: Mapping[PlanRequest, ArmData]) -> dict[PlanRequest, str]:
         """Key of the data of every arm; empty where some cannot be made: every arm then makes its own."""
         try:
-            for data in {each.key: each for each in found.values()}.values():
+            for data in _by_key(found).values():
                 self._ensure(data)
         except SandboxError as error:
             if error.exit_code is not ExitCode.ENVIRONMENT:
@@ -76,8 +87,8 @@ class DataMaker:
     def _ensure(self, data: ArmData) -> None:
         wait = "another matrix makes the same data; waiting for it"
         with locked(f"snapshot-{data.key}", lambda: self.line.line(wait)):
-            if usable(self.docker, data.plan, data.key) is None:
-                self.line.line(f"data on {data.plan.profile}: made once, kept, restored for every block")
+            if not _is_there(data, self.docker):
+                self.line.line(f"data on {data.plan.profile}: made once, kept, restored for every stack")
                 self._down()  # what a matrix that was killed has left
                 try:
                     self._make(data)
@@ -86,7 +97,7 @@ class DataMaker:
 
     def _make(self, data: ArmData) -> None:
         with NodeProgress("matrix") as progress:
-            started = up(data.plan, UpOptions(self.name), progress, self.docker)
+            started = up(data.plan, first_start(self.name, planned_bases(data.plan)), progress, self.docker)
         prepare_data(started.stack, [replace(bench, via=None, seed=SEED) for bench in data.benches], self.line)
         take_stopped(started.stack, Wish(data.key, started.uuid, fresh=False))
 

@@ -80,8 +80,11 @@ def need_baseline(experiment: Experiment, skipped: Mapping[str, str]) -> None:
         )
 
 
-def foresee(request: MatrixRequest, results: Path) -> Foreseen:
-    """How long what is left takes on this host, and whether an unfinished result is gone on with."""
+def foresee(request: MatrixRequest, results: Path, data_s: float) -> Foreseen:
+    """How long what is left takes on this host, and whether an unfinished result is gone on with.
+
+    ``data_s``: of data that has yet to be made.
+    """
     experiment = request.experiment
     earlier = unfinished(request, results)
     done: set[str] = set()
@@ -91,16 +94,17 @@ def foresee(request: MatrixRequest, results: Path) -> Foreseen:
         seed = earlier.manifest.matrix.seed
     left = runs_left(experiment, request.blocks, seed, request.skipped, done, 0 if request.gate else 1)
     pace = known_pace(results, request.host_class)
-    seconds = load_s(experiment, left) + pace * overhead_s(experiment, left, request.bench_of)
+    beside_s = data_s * bool(left) + overhead_s(experiment, left, request.bench_of)
+    seconds = load_s(experiment, left) + pace * beside_s
     named = arms(experiment)
     stacks = {cell.name: named[cell.stack_key] for cell in experiment.cells}
     going_on = (earlier.path.name, len(done)) if earlier is not None else None
     return Foreseen(request.blocks, request.skipped, seconds, stacks, going_on)
 
 
-def foreseen_words(request: MatrixRequest, results: Path) -> list[str]:
+def foreseen_words(request: MatrixRequest, results: Path, data_s: float) -> list[str]:
     """The same in a few words, for the line that a matrix begins with."""
-    foreseen = foresee(request, results)
+    foreseen = foresee(request, results, data_s)
     told = [f"about {duration(foreseen.seconds)}"]
     if foreseen.going_on:
         name, done = foreseen.going_on
@@ -108,9 +112,9 @@ def foreseen_words(request: MatrixRequest, results: Path) -> list[str]:
     return told
 
 
-def show_plan(request: MatrixRequest, results: Path, as_json: bool) -> int:
+def show_plan(request: MatrixRequest, results: Path, data_s: float, as_json: bool) -> int:
     """Prints what would be run."""
-    foreseen = foresee(request, results)
+    foreseen = foresee(request, results, data_s)
     if as_json:
         print(json.dumps(experiment_data(request.experiment, foreseen), indent=2))
     else:

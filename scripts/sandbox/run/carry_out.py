@@ -51,6 +51,9 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
         return "infra_error", f"{error.what}: {error.known}"
     except KeyboardInterrupt:
         return "interrupted", f"interrupted during {name}"
+    finally:
+        if run.sampler is not None:
+            run.sampler.close()
     return "ok", None
 
 

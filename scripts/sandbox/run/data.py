@@ -1,4 +1,4 @@
-"""The data of a stack whose cells are run from restarts: which loads need what, and its preparation, once."""
+"""The data of the stacks of a matrix: which loads need what, and its preparation, once."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from sandbox.run.open_run import open_stack
 from sandbox.run.state import BenchRequest, RunEndedError
 from sandbox.run.steps import wait_until_applied
 from sandbox.stack.protocol import RunningStack
-from sandbox.workloads.common.model import Event, WorkloadError
+from sandbox.workloads.common.model import DataNeed, Event, WorkloadError
 
 SEED = 1
 """Of the rows: the same for every stack."""
@@ -31,10 +31,15 @@ def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
     return list(chosen.values())
 
 
+def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
+    """What is kept for these loads."""
+    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in needing_data(benches)]
+    return [need for need in needs if need]
+
+
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
-    """Twelve hex digits of the data that these loads need on a stack of a plan (its hash)."""
-    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in benches]
-    told = [stack, *sorted(f"{need.prefix}/{need.key}" for need in needs if need)]
+    """Twelve hex digits of the data that is kept for these loads on a stack of a plan (its hash)."""
+    told = [stack, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
 

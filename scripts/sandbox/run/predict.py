@@ -1,6 +1,6 @@
 """How long a matrix takes, before it starts or goes on: its own schedule, walked through with what things take."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -8,16 +8,19 @@ from pydantic import ValidationError
 from sandbox.plan.experiment import Experiment
 from sandbox.plan.matrix import Cell
 from sandbox.results.store import all_results
+from sandbox.run.data import needs_kept
 from sandbox.run.schedule import ScheduledRun, schedule
 from sandbox.run.state import BenchRequest
 
 # Measured on a two-core machine; what this host took for its last matrix corrects them (`known_pace`).
-RUN_OVERHEAD_S = 1.3
+RUN_OVERHEAD_S = 0.6
 """Of a run: settings proved, servers asked before and after, sampler and load started, record saved."""
 THREAD_S = 0.006
 """Of each thread and phase: connecting, and ending the transaction under way when the time is up."""
-START_S = 8.0
-"""Of a stack, from nothing to ready, and its removal."""
+START_S = 4.0
+"""Of a stack, from its data to ready, and its removal."""
+KEEP_DATA_S = 9.0
+"""Of data that is made once: the stack that it is made on, from nothing to ready, and its removal, and the copy."""
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
 
@@ -42,9 +45,10 @@ def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
     return float(len(left) * (experiment.matrix.warmup + experiment.matrix.seconds))
 
 
-def overhead_s(experiment: Experiment, left: Iterable[ScheduledRun], bench_of: Callable[[Cell], BenchRequest]) -> float:
-    """Seconds of everything else: stacks that start, data that is made, and what surrounds each run."""
+def overhead_s(experiment: Experiment, left: Sequence[ScheduledRun], bench_of: Callable[[Cell], BenchRequest]) -> float:
+    """Seconds of everything else: stacks that start with their data, and what surrounds each run."""
     restarts = experiment.matrix.depth == "restart"
+    kept = _kept([(run.arm, bench_of(run.of)) for run in left])
     data: dict[str, dict[str, str]] = {}
     """By arm, the data that its stack holds, by prefix."""
     seconds, started, checked = 0.0, "", 0
@@ -53,11 +57,25 @@ def overhead_s(experiment: Experiment, left: Iterable[ScheduledRun], bench_of: C
         key = f"{run.arm}.{run.block}" if restarts else run.arm
         if (key != started) if restarts else (run.arm not in data):
             seconds, started = seconds + START_S, key
-            data[run.arm] = {}
+            data[run.arm] = dict(kept[run.arm])
         seconds += _prepare_s(bench, data[run.arm])
         seconds += RUN_OVERHEAD_S + THREAD_S * bench.parameters.threads * (2 if bench.parameters.warmup_s else 1)
         seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
     return seconds
+
+
+def keeping_s(benches: Iterable[BenchRequest]) -> float:
+    """Seconds of the data that these loads need of one stack, where it has yet to be made and kept."""
+    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in benches]
+    return KEEP_DATA_S + sum(need.rows for need in needs if need) / ROWS_PER_S
+
+
+def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, str]]:
+    """By arm, what its stack holds from its start, by prefix."""
+    of_arm: dict[str, list[BenchRequest]] = {}
+    for arm, bench in benches:
+        of_arm.setdefault(arm, []).append(bench)
+    return {arm: {need.prefix: need.key for need in needs_kept(each)} for arm, each in of_arm.items()}
 
 
 def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:

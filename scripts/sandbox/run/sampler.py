@@ -19,7 +19,10 @@ END_LIMIT_S = 5.0
 
 
 class Sampler:
-    """Samples from entry to exit of its ``with`` block; every line goes to ``path`` as it comes."""
+    """Samples from entry to exit of its ``with`` block; every line goes to ``path`` as it comes.
+
+    It begins to connect when it is made: one that is never entered is to be closed.
+    """
 
     def __init__(
         self,
@@ -56,10 +59,15 @@ class Sampler:
 
     def __enter__(self) -> "Sampler":
         self._reader.start()
+        self._stream.send("begin")
         return self
 
+    def close(self) -> None:
+        """Ends it before it has begun; harmless after its block."""
+        self._stream.close_stdin()
+
     def wait_for_first(self) -> None:
-        """Returns when every server has been sampled: connecting is no part of what is measured."""
+        """Returns when every server has been sampled: a connection still to be made is no part of what is measured."""
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sandbox.plan.condition import Condition
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
+from sandbox.run.sampler import Sampler
 from sandbox.run.snapshot import Snapshot
 from sandbox.stack.protocol import RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import Parameters, Second, Session
@@ -57,6 +58,7 @@ class Run:
     metrics: Metrics = field(default_factory=Metrics)
     before: dict[str, Snapshot] = field(default_factory=dict)
     after: dict[str, Snapshot] = field(default_factory=dict)
+    sampler: Sampler | None = None
     answered: dict[str, int] | None = None
     host_load: HostLoad = field(default_factory=HostLoad)
     environment: Environment = field(default_factory=Environment)

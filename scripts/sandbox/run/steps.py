@@ -32,7 +32,8 @@ def prepare(run: Run) -> None:
 
 
 def warm_up(run: Run) -> None:
-    """A run of its own that is thrown away: sysbench 1.0 has no warm-up."""
+    """A run of its own that is thrown away: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
+    _sampler(run)
     if not run.session.parameters.warmup_s:
         return
     outcome = run.request.workload.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
@@ -68,10 +69,7 @@ def wait_until_applied(session: Session) -> None:
 
 def measure(run: Run) -> None:
     """The load, with the servers' status before, each second, and after."""
-    session = run.session
-    samples = run.keep("samples", "samples.jsonl")
-    watched = {condition.status for condition in run.request.conditions}
-    sampler = Sampler(session.stack, session.client, run.live_servers, samples, watched)
+    session, sampler = run.session, _sampler(run)
     try:
         with sampler:
             run.before = _snapshots_before(run)
@@ -88,6 +86,15 @@ def measure(run: Run) -> None:
         threads, seen = session.parameters.threads, sampler.watched[each.status]
         run.checks.append(judge.condition_met(each, threads, seen, names))
     _judge(run, outcome)
+
+
+def _sampler(run: Run) -> Sampler:
+    """The run's own, which connects from when it is first asked for."""
+    if run.sampler is None:
+        watched = {condition.status for condition in run.request.conditions}
+        path = run.keep("samples", "samples.jsonl")
+        run.sampler = Sampler(run.session.stack, run.session.client, run.live_servers, path, watched)
+    return run.sampler
 
 
 def _load_between_snapshots(run: Run) -> Outcome:

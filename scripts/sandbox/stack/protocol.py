@@ -118,6 +118,10 @@ class Stream(Protocol):
         """Lines as they come, standard output and error in one, without line ends; ends with the command."""
         ...
 
+    def send(self, line: str) -> None:
+        """A line of input for the command; lost where the command has ended."""
+        ...
+
     def close_stdin(self) -> None:
         """End of input for the command; harmless when repeated."""
         ...

@@ -180,6 +180,13 @@ class ExecStream:
         for line in self._process.stdout:
             yield line.rstrip("\n")
 
+    def send(self, line: str) -> None:
+        """A line of input for the command; lost where the command has ended."""
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+
     def close_stdin(self) -> None:
         """End of input for the command; harmless when repeated."""
         if self._process.stdin:

@@ -193,7 +193,8 @@ class _Start:
         filling = from_snapshot(snapshot) if snapshot else self._from_bases(secrets.uuid)
         try:
             if filling is not None:
-                otherwise = "" if self.options.bases_only else " (COLD=1 starts from nothing)"
+                chosen = self.options.bases_only or self.options.snapshot_key
+                otherwise = "" if chosen else " (COLD=1 starts from nothing)"
                 self.on_event(Note(f"from {filling.told}{otherwise}"))
                 return self._made_from(filling, replace(secrets, uuid=filling.uuid))
         except NotRestoredError as problem:

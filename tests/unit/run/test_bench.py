@@ -160,9 +160,12 @@ def interrupt(phase: str) -> Any:
     return hook
 
 
-@pytest.mark.parametrize(("phase", "step"), [("warm-up", "warm up"), ("measure", "measure")])
-def test_ctrl_c_leaves_a_record(tmp_path: Path, phase: str, step: str) -> None:
-    record, folder, _ = run_bench(FakeStack(on_load=interrupt(phase)), tmp_path)
+@pytest.mark.parametrize(("phase", "step", "told"), [("warm-up", "warm up", []), ("measure", "measure", ["begin"])])
+def test_ctrl_c_leaves_a_record_and_no_sampler(tmp_path: Path, phase: str, step: str, told: list[str]) -> None:
+    stack = FakeStack(on_load=interrupt(phase))
+    record, folder, _ = run_bench(stack, tmp_path)
+    sampler = next(stream for stream, argv in zip(stack.streams, stack.streamed, strict=False) if argv[0] == "python3")
+    assert sampler.closed.is_set() and sampler.sent == told
     assert (record.status, record.reason) == ("interrupted", f"interrupted during {step}")
     assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
     assert Record.model_validate_json((folder / "record.json").read_text()) == record

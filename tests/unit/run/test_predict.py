@@ -10,8 +10,9 @@ from sandbox.plan.experiment import Experiment, make_experiment
 from sandbox.plan.matrix import Cell, Matrix
 from sandbox.results.store import Manifest, ResultFolder
 from sandbox.run import predict
+from sandbox.run.data import needing_data
 from sandbox.run.matrix_result import MatrixRequest, matrix_part
-from sandbox.run.predict import known_pace, load_s, overhead_s, runs_left
+from sandbox.run.predict import keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.run.state import BenchRequest
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import find_workload
@@ -53,20 +54,26 @@ def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
         "START_S": 100,
         "ROWS_PER_S": ROWS,
         "HOST_CHECK_S": 0,
+        "KEEP_DATA_S": 5,
     }.items():
         monkeypatch.setattr(predict, name, value)
 
 
-def test_slices_start_each_stack_once_and_make_its_data_once() -> None:
+def test_slices_start_each_stack_once_with_its_data() -> None:
     made = experiment()
     left = runs_left(made, 2, 1, ())
     assert (len(left), load_s(made, left)) == (10, 100)
-    assert overhead_s(made, left, bench_of) == 3 * 100 + 3 * 1 + 10
+    assert overhead_s(made, left, bench_of) == 3 * 100 + 10
 
 
 def test_restarts_start_every_stack_for_every_block() -> None:
     made = experiment("restart")
-    assert overhead_s(made, runs_left(made, 2, 1, ()), bench_of) == 6 * 100 + 6 * 1 + 10
+    assert overhead_s(made, runs_left(made, 2, 1, ()), bench_of) == 6 * 100 + 10
+
+
+def test_data_that_is_not_kept_yet_is_made_once() -> None:
+    benches = [bench_of(cell) for cell in experiment().cells]
+    assert keeping_s(needing_data(benches)) == 5 + 1
 
 
 def test_what_is_done_or_cannot_run_takes_no_time() -> None:
@@ -75,7 +82,7 @@ def test_what_is_done_or_cannot_run_takes_no_time() -> None:
     done = {f"{run.cell}.{run.block}" for run in left[:9]}
     rest = runs_left(made, 2, 7, (), done)
     assert [run.cell for run in rest] == [left[9].cell]
-    assert overhead_s(made, rest, bench_of) == 100 + 1 + 1
+    assert overhead_s(made, rest, bench_of) == 100 + 1
     skipped = {cell.name for cell in made.cells if "durable" in cell.name}
     assert {run.arm for run in runs_left(made, 2, 1, skipped)} == {"arm1", "canary"}
 
@@ -84,7 +91,7 @@ def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
     made = experiment(rows=[ROWS, 2 * ROWS])
     left = runs_left(made, 1, 1, ())
     switches = overhead_s(made, left, bench_of) - 3 * 100 - len(left)
-    assert switches > 3 * 1, "each stack holds one set of data at a time"
+    assert switches > 1, "each stack holds one set of data at a time"
     plain = experiment()
     runs = runs_left(plain, 1, 1, ())
     assert overhead_s(plain, runs, lambda cell: bench_of(cell, "oltp_delete")) == 3 * 100 + 5 * 2 + 5

@@ -1,11 +1,15 @@
-"""Runs in the client node: server status and host load, one JSON line per node and second, until its input ends."""
+"""Runs in the client node: server status and host load, one JSON line per node and second.
+
+It connects at once, samples from the first line of its input on, and ends with its input.
+"""
 
 import json
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +43,11 @@ class Server:
     def __init__(self, target: dict[str, Any]) -> None:
         self._target = target
         self._connection: Any = None
+
+    def connect(self) -> None:
+        """Beforehand. A server that cannot be reached says why when it is asked."""
+        with suppress(pymysql.MySQLError, OSError):
+            self._connection = self._connect()
 
     def ask(self) -> dict[str, Any]:
         """Status now, or null with the reason."""
@@ -122,15 +131,28 @@ def end_with_input(stop: threading.Event) -> None:
     stop.set()
 
 
+def connect_all(servers: Sequence[Server]) -> None:
+    """Returns when each is connected, or has had its time."""
+    jobs = [threading.Thread(target=server.connect, daemon=True) for server in servers]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join()
+
+
 def main() -> None:
     """Arguments: the targets and the interval as JSON."""
     request = json.loads(sys.argv[1])
+    servers = {target["name"]: Server(target) for target in request["targets"]}
+    connect_all(list(servers.values()))
+    if not sys.stdin.readline():
+        return
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     emit = printer(stop)
     emit({"node": None, "began_utc_s": time.time()})
     asks: list[tuple[str | None, Ask]] = [(None, lambda: {"host": host_load()})]
-    asks += [(target["name"], Server(target).ask) for target in request["targets"]]
+    asks += [(name, server.ask) for name, server in servers.items()]
     jobs = [threading.Thread(target=end_with_input, args=(stop,), daemon=True)]
     for name, ask in asks:
         arguments = (name, ask, request["interval_s"], emit, stop)

@@ -1,0 +1,49 @@
+"""The stacks of a matrix: all of them begin in one way, so that what they differ in is what was asked for."""
+
+from collections.abc import Iterable, Mapping
+
+from sandbox.commands.matrix_data import ArmData, DataMaker, first_start
+from sandbox.commands.planning import planned, planned_bases
+from sandbox.console import Progress as NodeProgress
+from sandbox.plan.model import Plan, PlanRequest
+from sandbox.stack.engine import Docker
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.remove import down
+from sandbox.stack.snapshots.restore import usable_bases
+from sandbox.stack.up import UpOptions, up
+
+
+class StackMaker:
+    """Starts the stacks of a matrix, all in one way: from data that is kept, else from bases, else from nothing."""
+
+    def __init__(self, docker: Docker) -> None:
+        self.docker = docker
+        self.keys: Mapping[PlanRequest, str] = {}
+        self.bases: Mapping[PlanRequest, Mapping[str, Plan]] = {}
+
+    def begin_alike(
+        self, found: Mapping[PlanRequest, ArmData], requests: Iterable[PlanRequest], maker: DataMaker
+    ) -> None:
+        """Makes what they begin from. ``requests``: those of all stacks that can run here."""
+        self.keys = maker.make_all(found)
+        self.bases = {} if self.keys else _bases_of_arms(requests, self.docker)
+
+    def up(self, name: str, request: PlanRequest) -> RunningStack:
+        """A stack, ready."""
+        kept = UpOptions(name, restore=request in self.keys, snapshot_key=self.keys.get(request))
+        options = first_start(name, self.bases[request]) if request in self.bases else kept
+        with NodeProgress("matrix") as progress:
+            return up(planned(request), options, progress, self.docker).stack
+
+    def down(self, name: str) -> None:
+        """Removes a stack, or what is left of one."""
+        down(name, lambda _: None, self.docker)
+
+
+def _bases_of_arms(requests: Iterable[PlanRequest], docker: Docker) -> dict[PlanRequest, Mapping[str, Plan]]:
+    """What the servers of each arm begin from where no data is kept, by the request of the arm's stack.
+
+    Empty where this machine has not all of it: every arm then starts from nothing, so that they start alike.
+    """
+    found = {each: planned_bases(planned(each)) for each in set(requests)}
+    return found if all(usable_bases(docker, each) for each in found.values()) else {}
