@@ -25,7 +25,10 @@ blocks: 3
 
 
 def matrix_overhead_ratio() -> dict[str, Any]:
-    """Wall time of ``quick`` (runs of 10 s, one block) beside warm-up and measured seconds, as a share of these."""
+    """Wall time of ``quick`` (runs of 10 s, one block) beside warm-up and measured seconds, as a share of these.
+
+    Its data is the same as that of the other matrix, and is made once.
+    """
     tell("matrix quick, one block, at depth slices")
     wall_s, load_s, runs = _matrix(*_QUICK)
     return {
@@ -37,7 +40,10 @@ def matrix_overhead_ratio() -> dict[str, Any]:
 
 
 def restart_overhead_s() -> dict[str, Any]:
-    """Seconds of wall time a run beside warm-up and measured seconds, where every stack is started anew for a block."""
+    """Seconds of wall time a run beside warm-up and measured seconds, where every stack is started anew for a block.
+
+    The data is made in that time, unless an earlier matrix has kept it.
+    """
     tell("a matrix of 15 runs at depth restart")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "restart-overhead.yaml"
