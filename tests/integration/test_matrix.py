@@ -158,19 +158,21 @@ def test_a_real_handicap_is_worse_and_the_canary_is_not(tmp_path: Path, part: st
     assert all(each["verdict"] not in ("better", "worse") for each in found["canary"])
 
 
-def test_every_restarted_stack_is_given_the_same_data(tmp_path: Path) -> None:
+def test_every_stack_is_given_the_same_data_at_both_depths(tmp_path: Path) -> None:
     # A size that no earlier run on this machine has made and kept.
-    file = write(tmp_path, RESTARTED.replace("rows: 2000", f"rows: {random.randrange(1000, 9000)}"))
-    told = sandbox("matrix", "--matrix", file).stderr
-    assert told.count("made once, kept, restored for every block") == 1
-    result = result_of(file)
-    assert result is not None
-    runs = statuses(result)
-    assert set(runs.values()) == {"ok"}
-    records = [json.loads((result / "runs" / run / "record.json").read_text()) for run in runs]
-    assert len(records) == 3
-    assert all(record["workload"]["preparation"]["reused"] for record in records)
-    assert not leftovers("sandbox.stack=" + project_name(f"matrix-{key_of(result)}-data"))
+    restarted = RESTARTED.replace("rows: 2000", f"rows: {random.randrange(1000, 9000)}")
+    for text, made in ((restarted, 1), (restarted.replace("depth: restart", "depth: slices"), 0)):
+        file = write(tmp_path, text)
+        told = sandbox("matrix", "--matrix", file).stderr
+        assert told.count("made once, kept, restored for every stack") == made
+        assert told.count("from a snapshot of") == 3
+        result = result_of(file)
+        assert result is not None
+        runs = statuses(result)
+        assert set(runs.values()) == {"ok"} and len(runs) == 3
+        records = [json.loads((result / "runs" / run / "record.json").read_text()) for run in runs]
+        assert all(record["workload"]["preparation"]["reused"] for record in records)
+        assert not leftovers("sandbox.stack=" + project_name(f"matrix-{key_of(result)}-data"))
 
 
 def key_of(result: Path) -> str:
