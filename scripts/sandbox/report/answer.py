@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from sandbox.report.places import places
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.statistics.metrics import METRICS
@@ -60,13 +61,8 @@ def _margin(verdicts: Sequence[Verdict]) -> str:
 
 def _where(part: MatrixPart, cells: Sequence[Mapping[str, str]]) -> str:
     """The levels of the factors that the baseline leaves open; nothing where all of them are meant."""
-    free = [factor for factor, levels in part.factors.items() if factor not in part.baseline and len(levels) > 1]
-    told = []
-    for factor in free:
-        seen = list(dict.fromkeys(cell[factor] for cell in cells))
-        if len(seen) < len(part.factors[factor]):
-            told.append(f"{factor} {', '.join(seen)}")
-    return f"at {' and '.join(told)}" if told else ""
+    free = {name: levels for name, levels in part.factors.items() if name not in part.baseline and len(levels) > 1}
+    return places(free, cells)
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:
