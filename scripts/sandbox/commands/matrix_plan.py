@@ -94,7 +94,7 @@ def foresee(request: MatrixRequest, results: Path, data_s: float) -> Foreseen:
         seed = earlier.manifest.matrix.seed
     left = runs_left(experiment, request.blocks, seed, request.skipped, done, 0 if request.gate else 1)
     pace = known_pace(results, request.host_class)
-    beside_s = data_s * bool(left) + overhead_s(experiment, left, request.bench_of)
+    beside_s = data_s * bool(left) + overhead_s(experiment, left, request.bench_of, request.proxied)
     seconds = load_s(experiment, left) + pace * beside_s
     named = arms(experiment)
     stacks = {cell.name: named[cell.stack_key] for cell in experiment.cells}

@@ -52,6 +52,10 @@ def _planned_variables(request: PlanRequest) -> dict[str, str]:
     return {name: " | ".join(values) for name, values in given.items()}
 
 
+def _has_proxy(request: PlanRequest) -> bool:
+    return any(node.kind == "proxy" for node in planned(request).nodes)
+
+
 def stack_requests(experiment: Experiment) -> dict[str, PlanRequest]:
     """What the stack of each arm is made from, the canary's last."""
     named = arms(experiment)
@@ -73,7 +77,7 @@ def matrix_request(
     """An experiment with all that the runner must know of it."""
     named = arms(experiment)
     unplannable = {named[cell.stack_key] for cell in experiment.cells if cell.name in skipped}
-    requests = stack_requests(experiment)
+    requests = {arm: each for arm, each in stack_requests(experiment).items() if arm not in unplannable}
     return MatrixRequest(
         experiment,
         blocks,
@@ -81,7 +85,8 @@ def matrix_request(
         lambda cell: bench_of(cell, experiment.matrix),
         skipped,
         host_class(engine_facts(docker)),
-        {arm: _planned_variables(each) for arm, each in requests.items() if arm not in unplannable},
+        {arm: _planned_variables(each) for arm, each in requests.items()},
+        frozenset(arm for arm, each in requests.items() if _has_proxy(each)),
         tuple(sys.argv),
         afresh,
         gate,

@@ -104,7 +104,8 @@ class _Runner:
             return
         experiment = self.request.experiment
         spent_s = wall_s - load_s(experiment, self.runs)
-        self.result.note_overhead(spent_s, overhead_s(experiment, self.runs, self.request.bench_of))
+        foreseen_s = overhead_s(experiment, self.runs, self.request.bench_of, self.request.proxied)
+        self.result.note_overhead(spent_s, foreseen_s)
 
     def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
         """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""

@@ -37,6 +37,8 @@ class MatrixRequest:
     host_class: str
     planned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """By arm, the variables that component, settings and SET= give its servers."""
+    proxied: frozenset[str] = frozenset()
+    """Arms whose stack has a proxy."""
     command: tuple[str, ...] = ()
     afresh: bool = False
     gate: bool = False

@@ -17,6 +17,8 @@ RUN_OVERHEAD_S = 0.6
 """Of a run: settings proved, servers asked before and after, sampler and load started, record saved."""
 THREAD_S = 0.006
 """Of each thread and phase: connecting, and ending the transaction under way when the time is up."""
+PROXIED_THREAD_S = 0.013
+"""The same through a proxy: a second connection, often a second handshake."""
 START_S = 4.0
 """Of a stack, from its data to ready, and its removal."""
 KEEP_DATA_S = 9.0
@@ -45,8 +47,16 @@ def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
     return float(len(left) * (experiment.matrix.warmup + experiment.matrix.seconds))
 
 
-def overhead_s(experiment: Experiment, left: Sequence[ScheduledRun], bench_of: Callable[[Cell], BenchRequest]) -> float:
-    """Seconds of everything else: stacks that start with their data, and what surrounds each run."""
+def overhead_s(
+    experiment: Experiment,
+    left: Sequence[ScheduledRun],
+    bench_of: Callable[[Cell], BenchRequest],
+    proxied: Collection[str] = (),
+) -> float:
+    """Seconds of everything else: stacks that start with their data, and what surrounds each run.
+
+    ``proxied``: arms whose stack has a proxy.
+    """
     restarts = experiment.matrix.depth == "restart"
     kept = _kept([(run.arm, bench_of(run.of)) for run in left])
     data: dict[str, dict[str, str]] = {}
@@ -59,7 +69,8 @@ def overhead_s(experiment: Experiment, left: Sequence[ScheduledRun], bench_of: C
             seconds, started = seconds + START_S, key
             data[run.arm] = dict(kept[run.arm])
         seconds += _prepare_s(bench, data[run.arm])
-        seconds += RUN_OVERHEAD_S + THREAD_S * bench.parameters.threads * (2 if bench.parameters.warmup_s else 1)
+        thread_s = PROXIED_THREAD_S if run.arm in proxied else THREAD_S
+        seconds += RUN_OVERHEAD_S + thread_s * bench.parameters.threads * (2 if bench.parameters.warmup_s else 1)
         seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
     return seconds
 

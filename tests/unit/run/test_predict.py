@@ -51,6 +51,7 @@ def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {
         "RUN_OVERHEAD_S": 1,
         "THREAD_S": 0,
+        "PROXIED_THREAD_S": 1,
         "START_S": 100,
         "ROWS_PER_S": ROWS,
         "HOST_CHECK_S": 0,
@@ -64,6 +65,12 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
     left = runs_left(made, 2, 1, ())
     assert (len(left), load_s(made, left)) == (10, 100)
     assert overhead_s(made, left, bench_of) == 3 * 100 + 10
+
+
+def test_threads_take_longer_to_connect_through_a_proxy() -> None:
+    made = experiment()
+    left = runs_left(made, 1, 1, ())
+    assert overhead_s(made, left, bench_of, {"arm2"}) - overhead_s(made, left, bench_of) == 2 * (1 + 4)
 
 
 def test_restarts_start_every_stack_for_every_block() -> None:
