@@ -118,15 +118,17 @@ def shown(metric: Metric, effect: float) -> str:
 
 
 def margin_told(name: str, judged: Judged) -> str:
-    """From which size on a difference counts, and how that is known."""
+    """From which size on a difference counts, by blocks where cells have lost some, and how that is known."""
     source, sd = judged.noise[name]
-    margins = {
-        verdict.judgement.effect.margin for verdict in judged.verdicts if verdict.metric == name and verdict.judgement
-    }
+    effects = [each.judgement.effect for each in judged.verdicts if each.metric == name and each.judgement]
+    margins = {each.blocks: shown(METRICS[name], each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
-    metric = METRICS[name]
-    return f"a difference counts from {shown(metric, max(margins)).lstrip('+')} on ({source}, sd {sd:.3g})"
+    most, *fewer = sorted(margins, reverse=True)
+    told = f"{margins[most]} on"
+    if fewer:
+        told = f"{margins[most]} ({most} blocks) or {margins[fewer[-1]]} ({fewer[-1]} blocks) on"
+    return f"a difference counts from {told} ({source}, sd {sd:.3g})"
 
 
 def notes(part: MatrixPart, judged: Judged) -> list[str]:

@@ -1,9 +1,12 @@
 """The answer in one sentence, and the summary in Markdown."""
 
+import re
+
 import numpy as np
 
 from sandbox.report.answer import answer
 from sandbox.report.summary import summary
+from sandbox.report.verdict_table import margin_told
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, MatrixPart
 from unit.report.test_verdict_table import part
@@ -69,3 +72,16 @@ def test_the_summary_is_markdown_with_everything_to_do_it_again() -> None:
     assert "seed 1" in text and "Host: here." in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {8}
+
+
+def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
+    noise = np.random.default_rng(5)
+    runs = []
+    for block in range(1, 11):
+        for cell in ("relaxed-1", "durable-1", "relaxed-4", "canary", *(["durable-4"] if block < 8 else [])):
+            runs.append(run(cell, block, 1000 * float(np.exp(noise.normal(0, 0.1)))))
+    pairs = [("durable-1", "relaxed-1"), ("durable-4", "relaxed-4")]
+    found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], None)
+    assert re.search(
+        r"counts from \d+\.\d% \(10 blocks\) or \d+\.\d% \(7 blocks\) on \(canary", margin_told("tps", found)
+    )
