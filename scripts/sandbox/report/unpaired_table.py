@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.report.text_table import text_table
-from sandbox.report.verdict_table import interval_told, p_told, shown, word_told
+from sandbox.report.verdict_table import interval_told, margins_told, p_told, shown, word_told
 from sandbox.results.differences import Difference, Differences, data_of
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import Side, Unpaired, UnpairedVerdict
@@ -118,11 +118,8 @@ def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
 
 def _margin(name: str, compared: Unpaired) -> str:
     source, sd = compared.noise[name]
-    margins = [each.judgement.effect.margin for each in compared.verdicts if each.metric == name and each.judgement]
-    if not margins:
-        return ""
-    told = {"unknown": "noise unknown"}.get(source, f"{source}, sd {sd:.3g}")
-    return f"a difference counts from {shown(METRICS[name], max(margins)).lstrip('+')} on ({told})"
+    effects = [each.judgement.effect for each in compared.verdicts if each.metric == name and each.judgement]
+    return margins_told(effects, "runs a side", {"unknown": "noise unknown"}.get(source, f"{source}, sd {sd:.3g}"))
 
 
 def _notes(compared: Unpaired) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sandbox.report.answer import answer
@@ -118,17 +118,22 @@ def shown(metric: Metric, effect: float) -> str:
 
 
 def margin_told(name: str, judged: Judged) -> str:
-    """From which size on a difference counts, by blocks where cells have lost some, and how that is known."""
+    """From which size on a difference counts, and how that is known."""
     source, sd = judged.noise[name]
     effects = [each.judgement.effect for each in judged.verdicts if each.metric == name and each.judgement]
-    margins = {each.blocks: shown(METRICS[name], each.margin).lstrip("+") for each in effects if each.interval}
+    return margins_told(effects, "blocks", f"{source}, sd {sd:.3g}")
+
+
+def margins_told(effects: Iterable[Effect], units: str, source: str) -> str:
+    """From which size on a difference counts, by blocks (or runs) where cells have lost some; empty where none can."""
+    margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
-    most, *fewer = sorted(margins, reverse=True)
-    told = f"{margins[most]} on"
-    if fewer:
-        told = f"{margins[most]} ({most} blocks) or {margins[fewer[-1]]} ({fewer[-1]} blocks) on"
-    return f"a difference counts from {told} ({source}, sd {sd:.3g})"
+    most, fewest = max(margins), min(margins)
+    told = (
+        margins[most] if most == fewest else f"{margins[most]} ({most} {units}) to {margins[fewest]} ({fewest} {units})"
+    )
+    return f"a difference counts from {told} on ({source})"
 
 
 def notes(part: MatrixPart, judged: Judged) -> list[str]:

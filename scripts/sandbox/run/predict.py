@@ -77,8 +77,7 @@ def overhead_s(
 
 def keeping_s(benches: Iterable[BenchRequest]) -> float:
     """Seconds of the data that these loads need of one stack, where it has yet to be made and kept."""
-    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in benches]
-    return KEEP_DATA_S + sum(need.rows for need in needs if need) / ROWS_PER_S
+    return KEEP_DATA_S + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
 
 
 def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, str]]:

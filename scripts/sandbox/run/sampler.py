@@ -63,8 +63,12 @@ class Sampler:
         return self
 
     def close(self) -> None:
-        """Ends it before it has begun; harmless after its block."""
+        """Ends it, also before it has begun; harmless after its block."""
         self._stream.close_stdin()
+        try:
+            self._stream.wait(END_LIMIT_S)
+        except TimeoutError:
+            self._stream.kill()
 
     def wait_for_first(self) -> None:
         """Returns when every server has been sampled: a connection still to be made is no part of what is measured."""

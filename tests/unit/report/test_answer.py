@@ -83,5 +83,5 @@ def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
     pairs = [("durable-1", "relaxed-1"), ("durable-4", "relaxed-4")]
     found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], None)
     assert re.search(
-        r"counts from \d+\.\d% \(10 blocks\) or \d+\.\d% \(7 blocks\) on \(canary", margin_told("tps", found)
+        r"counts from \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) on \(canary", margin_told("tps", found)
     )
