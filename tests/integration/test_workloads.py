@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.stats
 
-from integration.live import LiveStack, live_stack, sandbox
+from integration.live import CHECKOUT, LiveStack, live_stack, sandbox
+from sandbox.workloads.common.model import DISTRIBUTIONS
 
 pytestmark = pytest.mark.docker
 SHORT = ("--seconds", "2", "--warmup", "0", "--threads", "4", "--json")
@@ -23,6 +27,14 @@ function prepare()
 end
 function cleanup() sysbench.sql.driver():connect():query("DROP TABLE IF EXISTS mine") end
 function event() connection:query("SELECT id FROM mine WHERE id = " .. sysbench.opt.mine) end
+"""
+
+DRAWS = """
+function thread_init() connection = sysbench.sql.driver():connect() end
+function event()
+   io.write(string.format("drawn %d\\n", sysbench.rand.default(1, 1000)))
+   connection:query("DO 1")
+end
 """
 
 SQL = """
@@ -110,6 +122,32 @@ def test_a_script_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
     assert record["workload"]["file_sha256"] == hashlib.sha256(LUA.encode()).hexdigest()
     assert not record["workload"]["preparation"]["reused"]
     assert bench(stack, str(path), "--seconds", "1")["workload"]["preparation"]["reused"]
+
+
+def drawn(stack: LiveStack, path: Path, distribution: str) -> list[int]:
+    """Keys of 1 to 1,000, as the load's log holds them, in two seconds of 2,000 each."""
+    path.write_text(DRAWS)
+    record = bench(stack, str(path), "--dist", distribution, "--rate", "2000")
+    result, _, run = record["run_id"].partition("/")
+    log = CHECKOUT / "results" / result / "runs" / run / "load.log"
+    return [int(line.split()[1]) for line in log.read_text().splitlines() if line.startswith("drawn ")]
+
+
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_every_distribution_of_keys_can_be_drawn(stack: LiveStack, tmp_path: Path, distribution: str) -> None:
+    keys = drawn(stack, tmp_path / "draws.lua", distribution)
+    assert len(keys) > 2000 and min(keys) >= 1 and max(keys) <= 1000
+    assert (len(set(keys)) > 900) is (distribution == "uniform")
+
+
+def test_keys_by_zipfs_law(stack: LiveStack, tmp_path: Path) -> None:
+    keys = drawn(stack, tmp_path / "draws.lua", "zipfian")
+    weights = np.arange(1, 1001) ** -0.8
+    edges = [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1001]
+    expected = [weights[low - 1 : high - 1].sum() / weights.sum() * len(keys) for low, high in pairwise(edges)]
+    assert scipy.stats.chisquare(np.histogram(keys, edges)[0], expected).pvalue > 1e-4
+    record = bench(stack, "oltp_read_write", "--dist", "zipfian", "--rows", "1000")
+    assert record["workload"]["distribution"] == "zipfian"
 
 
 def test_statements_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:

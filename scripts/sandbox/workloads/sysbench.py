@@ -12,7 +12,7 @@ from pydantic import Field
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.results.record import Metrics, PreparationRecord
-from sandbox.workloads.common import prepared
+from sandbox.workloads.common import prepared, zipfian
 from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
 from sandbox.workloads.common.model import (
     DataNeed,
@@ -136,6 +136,8 @@ class Sysbench(Workload):
         """Finds the data that an earlier run left fit for use, else makes it."""
         if self.text is not None:
             ship(session.stack, session.client, self._files)
+        if session.parameters.distribution == zipfian.NAME:
+            ship(session.stack, session.client, zipfian.zipfian_load(self._script))
         if self.tables == "none":
             return None
         wanted = self._wanted(session.parameters)
@@ -223,6 +225,12 @@ class Sysbench(Workload):
         """Its name, or the path of the user's own in the client node."""
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
+    def _load_script(self, distribution: str) -> str:
+        """What a load runs: the script, or what is around it where sysbench itself cannot draw the keys."""
+        if distribution != zipfian.NAME:
+            return self._script
+        return f"{folder_of(zipfian.zipfian_load(self._script))}/{zipfian.SCRIPT}"
+
     def _own_argv(self, session: Session, command: str) -> list[str]:
         writer, threads = session.writer, session.parameters.threads
         return [*self._base_argv(session, self._script, writer.host, writer.port), f"--threads={threads}", command]
@@ -236,14 +244,14 @@ class Sysbench(Workload):
     def _argv(self, session: Session, phase: Phase) -> list[str]:
         parameters, entry = session.parameters, session.entry
         argv = [
-            *self._base_argv(session, self._script, entry.host, entry.port),
+            *self._base_argv(session, self._load_script(parameters.distribution), entry.host, entry.port),
             f"--threads={parameters.threads}",
             f"--time={phase_seconds(parameters, phase)}",
             "--events=0",
             "--report-interval=1",
             "--percentile=95",
             "--histogram",
-            f"--rand-type={parameters.distribution}",
+            f"--rand-type={'uniform' if parameters.distribution == zipfian.NAME else parameters.distribution}",
             # The warm-up draws other rows than the run, or the run would find exactly its own rows warm.
             f"--rand-seed={session.seed + (phase == 'warm-up')}",
         ]
@@ -312,7 +320,7 @@ class _Reader:
         if code == TIMED_OUT:
             return f"sysbench had to be ended: still running {OVERTIME_S} s after its time"
         if code or parse_summary(self._rest) is None:
-            return f"sysbench ended with exit code {code} and no summary"
+            return f"sysbench ended with exit code {code} and no summary of statements"
         return None
 
     def metrics(self) -> Metrics:

@@ -77,6 +77,15 @@ def test_precision_is_the_ratio_of_neighbouring_buckets() -> None:
     assert narrowest == pytest.approx(HISTOGRAM_PRECISION_PERCENT, abs=0.05)
 
 
+def test_a_script_that_sent_no_statement_has_no_summary() -> None:
+    general = ["    total time:                          2.0012s", "    total number of events:              4000"]
+    latency = [
+        "         avg:                                    0.01",
+        "         max:                                    0.90",
+    ]
+    assert parse_summary([*general, *latency]) is None
+
+
 def test_a_run_without_a_summary_has_none() -> None:
     assert parse_summary(captured("killed-server")) is None
 

@@ -91,7 +91,7 @@ class ErrorCount:
 
 
 def parse_summary(lines: Iterable[str]) -> Summary | None:
-    """Summary and histogram of a finished run; None when it never got that far."""
+    """Summary and histogram of a finished run; None when it never got that far, or never sent a statement."""
     buckets: list[tuple[float, int]] = []
     found: dict[str, float] = {}
     for line in lines:
@@ -101,7 +101,7 @@ def parse_summary(lines: Iterable[str]) -> Summary | None:
             buckets.append((float(bucket[1]), int(bucket[2])))
         elif total:
             found.setdefault(total[1], float(total[2]))
-    if "max" not in found or "total time" not in found:
+    if not {"max", "total time", "queries"} <= found.keys():
         return None
     return Summary(
         reads=int(found["read"]),
