@@ -276,7 +276,7 @@ def report(
 @app.command()
 def calibrate(
     profile: Profile = "mysql@9.7",
-    workload: Annotated[str, typer.Option(help="Workload, such as oltp_read_only.")] = "oltp_read_write",
+    workload: Annotated[str, typer.Option(help="Workload (oltp_read_only, as in smoke).")] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
     seconds: Annotated[int, typer.Option(min=1, help="Measured seconds of a run (5).")] = 5,
     warmup: Annotated[int, typer.Option(min=0, help="Seconds before each run, discarded (1).")] = 1,

@@ -8,7 +8,7 @@ from sandbox.commands.planning import check_limits, planned
 from sandbox.commands.workload import resolve_workload
 from sandbox.plan.compose import node_context
 from sandbox.plan.experiment import Experiment
-from sandbox.plan.matrix import CANARY, Cell, Matrix
+from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell, Matrix
 from sandbox.plan.model import PlanRequest
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.variables import effective_variables
@@ -19,8 +19,6 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts
 from sandbox.stack.host_class import host_class
 from sandbox.workloads.common.model import make_parameters
-
-DEFAULT_WORKLOAD = "oltp_read_write"
 
 
 def bench_of(cell: Cell, matrix: Matrix) -> BenchRequest:

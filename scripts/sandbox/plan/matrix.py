@@ -82,6 +82,9 @@ OPTION_FACTOR = "option."
 STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "image", "apart", "isolation", "init")
 """What a server must be started for."""
 
+DEFAULT_WORKLOAD = "oltp_read_write"
+"""Of a cell that names none."""
+
 LOAD_FIELDS = ("via", "workload", "options", "threads", "rate", "rows", "tables", "dist")
 """What changes from one run to the next on the same stack."""
 

@@ -9,6 +9,7 @@ from sandbox.report.matrix_view import duration
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold, shown
 from sandbox.report.summary import again
+from sandbox.report.verdict_table import calibrate_command
 from sandbox.results.arms import differences
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import Outcome
@@ -118,7 +119,7 @@ def _notes(look: SmokeLook) -> list[str]:
     told = []
     judged, part = look.look.judged, look.part
     if judged and any(source == "canary" for source, _ in judged.noise.values()):
-        told.append("not calibrated on this host: the canary's own noise sets δ (`make calibrate`)")
+        told.append(f"not calibrated on this host: the canary's own noise sets δ (`{calibrate_command(part)}`)")
     for block, off in marked_blocks(part.host_checks).items():
         told.append(f"block {block}, seed {part.seed}: the machine was not itself ({off})")
     for record in look.records:

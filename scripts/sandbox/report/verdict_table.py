@@ -136,13 +136,19 @@ def margins_told(effects: Iterable[Effect], units: str, source: str) -> str:
     return f"a difference counts from {told} on ({source})"
 
 
+def calibrate_command(part: MatrixPart) -> str:
+    """What makes this host known for runs such as the canary's."""
+    workload = f" WORKLOAD={part.canary_workload}" if part.canary_workload else ""
+    return f"make calibrate{workload} SECONDS={part.seconds}"
+
+
 def notes(part: MatrixPart, judged: Judged) -> list[str]:
     """What must be known beside the figures: noise, marked blocks, what was left out or could not run."""
     told = []
     if judged.unfit:
         told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
     if any(source == "canary" for source, _ in judged.noise.values()):
-        told.append("not calibrated on this host: the canary's own noise sets the margin   (make calibrate)")
+        told.append(f"not calibrated: the canary's own noise sets the margin   ({calibrate_command(part)})")
     marked = marked_blocks(part.host_checks)
     told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]
     told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]

@@ -59,6 +59,7 @@ class MatrixPart(Part):
     cells: list[CellPart]
     comparisons: list[ComparisonPart]
     canary: ComparisonPart
+    canary_workload: str | None = None
     host_checks: list[HostCheck] = Field(default_factory=list)
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By arm, the variables that component, settings and SET= gave its servers."""

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import Experiment
-from sandbox.plan.matrix import CANARY, Cell
+from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.store import Manifest, ResultFolder, all_results, slug_of
 from sandbox.run.open_run import LARGEST_SEED
@@ -119,6 +119,7 @@ def matrix_part(request: MatrixRequest) -> MatrixPart:
         ],
         comparisons=[ComparisonPart(cell=each.cell, baseline=each.baseline) for each in experiment.comparisons],
         canary=ComparisonPart(cell=CANARY, baseline=experiment.canary_of.name),
+        canary_workload=experiment.canary_of.change.workload or DEFAULT_WORKLOAD,
         planned={arm: dict(variables) for arm, variables in request.planned.items()},
     )
 
