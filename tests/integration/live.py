@@ -37,6 +37,17 @@ def sandbox(*argv: str, check: bool = True, stdin: str | None = None) -> subproc
     return run([SANDBOX, *argv], check=check, stdin=stdin)
 
 
+def newest_result(slug: str) -> Path:
+    """The folder of the newest result of that name."""
+    return max((CHECKOUT / "results").glob(f"2*-{slug}"))
+
+
+def run_statuses(result: Path) -> dict[str, str]:
+    """Run → status, from the manifest."""
+    manifest = json.loads((result / "manifest.json").read_text())
+    return {run["run"]: run["status"] for run in manifest["runs"]}
+
+
 class Ledger:
     """A client that writes numbered rows all the time and keeps the numbers that a server acknowledged."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from integration.live import CHECKOUT, SANDBOX, leftovers, sandbox
+from integration.live import CHECKOUT, SANDBOX, leftovers, run_statuses, sandbox
 from sandbox.stack.naming import project_name
 
 pytestmark = pytest.mark.docker
@@ -79,12 +79,6 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-def statuses(result: Path) -> dict[str, str]:
-    """Run → status, from the manifest."""
-    manifest = json.loads((result / "manifest.json").read_text())
-    return {run["run"]: run["status"] for run in manifest["runs"]}
-
-
 def result_of(file: str) -> Path | None:
     """The result of a matrix, as soon as it has a manifest."""
     manifests = (CHECKOUT / "results").glob(f"2*-matrix-{Path(file).stem}/manifest.json")
@@ -96,13 +90,13 @@ def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
     command = [str(SANDBOX), "matrix", "--matrix", file]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT) as process:
         deadline = time.monotonic() + 180
-        while not ((result := result_of(file)) and len(statuses(result)) >= 3):
+        while not ((result := result_of(file)) and len(run_statuses(result)) >= 3):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.2)
         process.send_signal(signal.SIGKILL)
-    before = statuses(result)
+    before = run_statuses(result)
     done = sandbox("matrix", "--matrix", file)
-    after = statuses(result)
+    after = run_statuses(result)
     assert len(after) == 2 * 5 and set(after.values()) == {"ok"}
     assert before.items() <= after.items()
     assert result.name in done.stdout and "mariadb" in done.stdout
@@ -125,7 +119,7 @@ def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_
     command = [str(SANDBOX), "matrix", "--matrix", file]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=CHECKOUT) as process:
         deadline = time.monotonic() + 180
-        while not ((result := result_of(file)) and statuses(result)):
+        while not ((result := result_of(file)) and run_statuses(result)):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
         key = json.loads((result / "manifest.json").read_text())["matrix"]["key"][:6]
@@ -133,7 +127,7 @@ def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_
         subprocess.run(["docker", "kill", server], check=True, capture_output=True)
         process.communicate(timeout=180)
     assert process.returncode == 0
-    after = statuses(result)
+    after = run_statuses(result)
     lost = [run for run, status in after.items() if status != "ok"]
     assert len(after) == 3 * 3 and len(lost) == 1, after
     assert lost[0].startswith("commits-durable.") and after[lost[0]] == "infra_error"
@@ -168,7 +162,7 @@ def test_every_stack_is_given_the_same_data_at_both_depths(tmp_path: Path) -> No
         assert told.count("from a snapshot of") == 3
         result = result_of(file)
         assert result is not None
-        runs = statuses(result)
+        runs = run_statuses(result)
         assert set(runs.values()) == {"ok"} and len(runs) == 3
         records = [json.loads((result / "runs" / run / "record.json").read_text()) for run in runs]
         assert all(record["workload"]["preparation"]["reused"] for record in records)
