@@ -7,8 +7,7 @@ from sandbox.plan.matrix import Change, Matrix
 
 BASE, HEAD = "base", "head"
 METRICS = ("tps", "latency_p95_ms")
-"""Two of the three that eight blocks allow under Holm (statistics.md, rule 6). Each can be worse; no difference has to
-be seen in the first (`gate`).
+"""Two of the three that eight blocks allow under Holm (statistics.md, rule 6).
 
 Not the 99th percentile: of a slice of five seconds it is so noisy that only a difference of a third or more counts.
 """

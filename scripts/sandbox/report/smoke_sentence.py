@@ -28,13 +28,9 @@ def _worse(told: SmokeTold) -> str:
 
 def _no_regression(look: Look) -> str:
     better = frozenset(each.metric for each in look.verdicts if each.word == "better")
-    same = [_within(each) for each in look.verdicts if each.word == "no difference"]
+    same = [_within(each) for each in look.verdicts if each.word != "better"]
     told = [f"The head is better by {_effects(look, better)}."] if better else []
-    told += [f"No difference that counts: {', '.join(same)}."] if same else []
-    unseen = [_with_blocks(each) for each in look.verdicts if each.word not in GREEN]
-    return " ".join(
-        [*told, f"Not seen to be worse, but too noisy to say more: {', '.join(unseen)}."] if unseen else told
-    )
+    return " ".join([*told, f"No difference that counts: {', '.join(same)}."] if same else told)
 
 
 def _undecided(look: Look) -> str:

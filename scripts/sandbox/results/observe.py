@@ -7,7 +7,7 @@ from sandbox.results.compare import Judged, Observation, differences_of, judge_r
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import SHORTEST_LEVEL, steady
+from sandbox.results.statistics.steadiness import steady
 
 Series = Callable[[Record], Sequence[float]]
 """Transactions a second of a record's measured window, second by second."""
@@ -70,10 +70,4 @@ def _flag(record: Record, series: Series) -> bool | None:
 def _flags_of_cells(records: Sequence[Record], series: Series) -> dict[str, bool | None]:
     in_time = sorted((record for record in records if record.status == "ok"), key=lambda record: record.block)
     cells = dict.fromkeys(record.cell for record in in_time)
-    return {cell: _steady_slices([series(record) for record in in_time if record.cell == cell]) for cell in cells}
-
-
-def _steady_slices(slices: Sequence[Sequence[float]]) -> bool | None:
-    """A level lasts two slices: what a single one has alone is its block's, and that is what blocks are for."""
-    longest = max(len(points) for points in slices)
-    return steady([point for points in slices for point in points], max(SHORTEST_LEVEL, 2 * longest))
+    return {cell: steady([y for record in in_time if record.cell == cell for y in series(record)]) for cell in cells}

@@ -1,10 +1,8 @@
 """The comment on a pull request, word for word."""
 
 import json
-import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sandbox.plan.smoke import METRICS
@@ -63,23 +61,6 @@ def test_the_block_that_is_thrown_away_is_in_no_figure() -> None:
 
 def test_a_head_that_is_better_is_said_to_be() -> None:
     assert sentence(told(look(head=1.5))).startswith("The head is better by tps (+")
-
-
-def test_a_latency_that_is_too_noisy_is_said_to_be_without_holding_up_the_gate() -> None:
-    draw = np.random.default_rng(1)
-    left = [
-        record.model_copy(update={"metrics": record.metrics.model_copy(update={"latency_p95_ms": figure})})
-        for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
-        for spread in [0.4 if record.cell == "arm-head" else 0.02]
-        for figure in [8 * float(np.exp(draw.normal(0, spread)))]
-    ]
-    noisy = told(look(left=left))
-    assert noisy.outcome == "no regression"
-    assert re.fullmatch(
-        r"No difference that counts: tps within ±\d\.\d%\. "
-        r"Not seen to be worse, but too noisy to say more: latency_p95_ms \(takes \d+ blocks\)\.",
-        sentence(noisy),
-    )
 
 
 def test_a_canary_that_differs_is_told() -> None:

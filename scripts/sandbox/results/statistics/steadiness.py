@@ -12,16 +12,15 @@ LARGEST_DRIFT = 0.05
 DRIFT_P = 0.01
 LARGEST_STEP = 3.0
 """In pooled standard deviations of the two sides."""
-SHORTEST_LEVEL = 5
-"""Points that a level has to last, for a change to it to be a step."""
+_SHORTEST_SEGMENT = 5
 
 
-def steady(points: Sequence[float], shortest_level: int = SHORTEST_LEVEL) -> bool | None:
+def steady(points: Sequence[float]) -> bool | None:
     """None for fewer than 30 points; else False for a drift or a step (statistics.md, rule 4)."""
     if len(points) < FEWEST_POINTS:
         return None
     series = np.asarray(points, dtype=float)
-    return not (drifts(series) or steps(series, shortest_level))
+    return not (drifts(series) or steps(series))
 
 
 def drifts(series: Any) -> bool:
@@ -48,14 +47,14 @@ def pre_whitened(series: Any, slope: float) -> Any:
     return series[1:] - owed * series[:-1]
 
 
-def steps(series: Any, shortest_level: int = SHORTEST_LEVEL) -> bool:
+def steps(series: Any) -> bool:
     """Whether PELT (Killick, Fearnhead and Eckley 2012) finds a change larger than 3 pooled standard deviations."""
     import ruptures  # here, for the same reason
 
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
     if noise == 0:
         return len(set(series.tolist())) > 1
-    search = ruptures.KernelCPD(kernel="linear", min_size=shortest_level).fit(series / noise)
+    search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
     ends = search.predict(pen=3 * np.log(len(series)))
     segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
     return any(_step(before, after) > LARGEST_STEP for before, after in itertools.pairwise(segments))
