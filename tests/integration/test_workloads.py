@@ -137,7 +137,9 @@ def drawn(stack: LiveStack, path: Path, distribution: str) -> list[int]:
 @pytest.mark.parametrize("distribution", [name for name in DISTRIBUTIONS if name != "zipfian"])
 def test_every_distribution_of_sysbench_can_be_drawn(stack: LiveStack, tmp_path: Path, distribution: str) -> None:
     keys = drawn(stack, tmp_path / "draws.lua", distribution)
-    assert len(set(keys)) > 20 and min(keys) >= 1 and max(keys) <= 1000
+    assert len(keys) > 200 and min(keys) >= 1 and max(keys) <= 1000
+    even = scipy.stats.chisquare(np.histogram(keys, np.arange(1, 1002, 100))[0]).pvalue > 1e-4
+    assert bool(even) is (distribution == "uniform")
 
 
 def test_keys_by_zipfs_law(stack: LiveStack, tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ class Sysbench(Workload):
         """Finds the data that an earlier run left fit for use, else makes it."""
         if self.text is not None:
             ship(session.stack, session.client, self._files)
-        if session.parameters.distribution == zipfian.NAME:
-            ship(session.stack, session.client, zipfian.zipfian_load(self._script))
+        if wrapped := zipfian.around(self._script, session.parameters.distribution):
+            ship(session.stack, session.client, wrapped)
         if self.tables == "none":
             return None
         wanted = self._wanted(session.parameters)
@@ -227,9 +227,8 @@ class Sysbench(Workload):
 
     def _load_script(self, distribution: str) -> str:
         """What a load runs: the script, or what is around it where sysbench itself cannot draw the keys."""
-        if distribution != zipfian.NAME:
-            return self._script
-        return f"{folder_of(zipfian.zipfian_load(self._script))}/{zipfian.SCRIPT}"
+        wrapped = zipfian.around(self._script, distribution)
+        return f"{folder_of(wrapped)}/{zipfian.SCRIPT}" if wrapped else self._script
 
     def _own_argv(self, session: Session, command: str) -> list[str]:
         writer, threads = session.writer, session.parameters.threads
@@ -251,7 +250,7 @@ class Sysbench(Workload):
             "--report-interval=1",
             "--percentile=95",
             "--histogram",
-            f"--rand-type={'uniform' if parameters.distribution == zipfian.NAME else parameters.distribution}",
+            f"--rand-type={zipfian.rand_type(parameters.distribution)}",
             # The warm-up draws other rows than the run, or the run would find exactly its own rows warm.
             f"--rand-seed={session.seed + (phase == 'warm-up')}",
         ]

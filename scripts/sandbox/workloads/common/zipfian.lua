@@ -23,4 +23,3 @@ local function draw(rows)
 end
 
 function sysbench.rand.default(first, last) return first - 1 + draw(last - first + 1) end
-

@@ -3,12 +3,22 @@
 from collections.abc import Mapping
 from importlib.resources import files
 
-NAME = "zipfian"
+ZIPFIAN = "zipfian"
 SCRIPT = "zipfian_load.lua"
 
 
-def zipfian_load(script: str) -> Mapping[str, str]:
-    """Files (path → text) whose SCRIPT runs the script, by name or path in the client node, on keys of Zipf's law."""
+def around(script: str, distribution: str) -> Mapping[str, str]:
+    """Files (path → text) whose SCRIPT runs a script, by name or path in the client node, on keys by Zipf's law.
+
+    No file for a distribution that sysbench draws by itself.
+    """
+    if distribution != ZIPFIAN:
+        return {}
     call = "dofile" if script.endswith(".lua") else "require"
     draw = files(__package__).joinpath("zipfian.lua").read_text(encoding="utf-8")
     return {SCRIPT: f'{draw}{call}("{script}")\n'}
+
+
+def rand_type(distribution: str) -> str:
+    """What sysbench is told to draw by; where the keys are ours, it is for nothing but their uniform numbers."""
+    return "uniform" if distribution == ZIPFIAN else distribution
