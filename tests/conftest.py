@@ -1,6 +1,7 @@
 """What all tests share: which of them need an engine, and what could not run here."""
 
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -8,6 +9,10 @@ from hypothesis import settings
 
 settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
 settings.load_profile("sandbox")
+
+# In the background a shell ignores Ctrl-C, and what a test starts and then interrupts would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _engine_missing() -> str | None:

@@ -18,8 +18,11 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import CHECKOUT
 from sandbox.make_entry import command_options, variable_of
 from sandbox.plan.experiment import Experiment
+from sandbox.results.observe import kind_of_canary
 from sandbox.results.record import Record
 from sandbox.results.store import Manifest, ResultFolder
+from sandbox.run.calibration_file import change_calibration, read_calibration
+from sandbox.run.matrix_result import part_of
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 
@@ -133,6 +136,19 @@ def test_a_suspicion_that_is_not_confirmed_is_no_regression(host: Host) -> None:
 def test_what_is_too_noisy_is_never_looked_at_again(host: Host) -> None:
     host.ready = [records({"arm-base": 1, "arm-head": 0.95, "canary": 1}, 3, 0.05)]
     assert smoke.run(options()) == ExitCode.UNKNOWN
+
+
+def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(host: Host) -> None:
+    kind = kind_of_canary(look().part, same()) or ""
+    change_calibration(lambda known: known.calibrated(kind, {"tps": [0.02, -0.02], "latency_p95_ms": [0.02, -0.02]}))
+    before = read_calibration().sds(kind)
+    host.ready = [records({"arm-base": 1, "arm-head": 1, "canary": 1}, 3, 0.1)]
+    smoke.run(options())
+    result = ResultFolder(next(host.folder.glob("2*")))
+    assert part_of(result).calibrated == before != read_calibration().sds(kind), "what it taught is for the next"
+    change_calibration(lambda known: known.calibrated(kind, {"tps": [1.0, -1.0]}))
+    judged = smoke.smoke_look(result).look.judged
+    assert judged and judged.noise["tps"] == ("calibrated", (before or {})["tps"])
 
 
 def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(

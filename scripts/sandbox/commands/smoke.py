@@ -160,6 +160,7 @@ def _run(experiment: Experiment, seed: int | None) -> ResultFolder:
             raise
         known = "every run that ended is saved, every stack is removed; a gate is never gone on with"
         raise SandboxError(error.what, known, "try: the same command again", ExitCode.INTERRUPTED) from None
+    result.note_calibration(noise_of(result))  # before its own canary is learned from: no look sets its own margin
     learn_from(result)
     return result
 
@@ -173,7 +174,7 @@ def smoke_look(result: ResultFolder) -> SmokeLook:
 
 def _judged(result: ResultFolder, part: MatrixPart, records: list[Record]) -> Look:
     good = any(record.status == "ok" and record.block for record in records)
-    judged = judge_matrix(part, records, result.series, noise_of(result)) if good else None
+    judged = judge_matrix(part, records, result.series, part.calibrated or None) if good else None
     lost = next((f"{record.cell}: {record.reason}" for record in records if record.status == "infra_error"), None)
     return Look(judged, part.blocks, lost)
 

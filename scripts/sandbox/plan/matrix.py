@@ -19,6 +19,7 @@ LARGEST_MATRIX = 2000
 """Cells; more is a mistyped file, not an experiment."""
 
 Adjustment = Literal["Holm", "Benjamini-Hochberg"]
+Depth = Literal["slices", "restart"]
 Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
 
 
@@ -108,7 +109,7 @@ class Matrix(BaseModel):
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
     adjustment: Adjustment = "Benjamini-Hochberg"
     """Holm for a gate of few metrics (statistics.md, rule 6)."""
-    depth: Literal["slices", "restart"] = "slices"
+    depth: Depth = "slices"
     warmup: int = Field(default=2, ge=0)
     seconds: int = Field(default=10, ge=1)
     blocks: int | None = Field(default=None, ge=1)

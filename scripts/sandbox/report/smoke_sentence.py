@@ -1,6 +1,7 @@
 """PURE: the outcome of a smoke benchmark in a sentence or two, with its reason."""
 
 from sandbox.report.smoke_told import SmokeTold, shown
+from sandbox.report.unsteady_told import unsteady_told
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import GREEN, Look
 from sandbox.results.statistics.metrics import METRICS
@@ -34,6 +35,10 @@ def _no_regression(look: Look) -> str:
 
 
 def _undecided(look: Look) -> str:
+    judged = [(each.metric, each.judgement) for each in look.verdicts if each.judgement]
+    seen = frozenset(metric for metric, judgement in judged if judgement.of_figures_alone == "worse")
+    if seen and look.state != "suspected":
+        return f"{_why(look)} The figures alone would be worse by {_effects(look, seen)}: measure again."
     return f"{_why(look)} This is no regression that was seen, and no absence of one."
 
 
@@ -44,10 +49,13 @@ def _why(look: Look) -> str:
         return f"The looks contradict each other: {_effects(look, look.worse)} is worse in the repetition alone."
     if look.judged and look.judged.unfit:
         return "Unfit: the base differs from itself, or is noisier than this host is known to be."
+    if look.judged and look.judged.unsteady:
+        cells = unsteady_told(look.judged, "slices").items()
+        return f"Not steady: {'; '.join(f'{cell} ({changed})' for cell, changed in cells)}.".replace("arm-", "")
     unclear: dict[str, list[str]] = {}
     for each in look.verdicts:
         if each.word not in GREEN:
-            unclear.setdefault(each.word.replace("not_steady", "not steady"), []).append(_with_blocks(each))
+            unclear.setdefault(each.word, []).append(_with_blocks(each))
     text = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in unclear.items())
     return f"{text[:1].upper()}{text[1:]}."
 

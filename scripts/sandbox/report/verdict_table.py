@@ -3,10 +3,12 @@
 import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sandbox.report.answer import answer
 from sandbox.report.text_table import text_table
+from sandbox.report.unsteady_told import unsteady_told
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.host_checks import marked_blocks
 from sandbox.results.matrix_part import MatrixPart
@@ -48,6 +50,7 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "matrix": part.name,
         "question": part.question,
         "unfit": judged.unfit,
+        "unsteady": {cell: [asdict(change) for change in changes] for cell, changes in judged.unsteady.items()},
         "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in judged.noise.items()},
         "verdicts": [_data(verdict) for verdict in judged.verdicts],
         "canary": [_data(verdict) for verdict in judged.canary],
@@ -149,6 +152,7 @@ def notes(part: MatrixPart, judged: Judged) -> list[str]:
         told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
     if any(source == "canary" for source, _ in judged.noise.values()):
         told.append(f"not calibrated: the canary's own noise sets the margin   ({calibrate_command(part)})")
+    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged, part.depth).items()]
     marked = marked_blocks(part.host_checks)
     told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]
     told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]

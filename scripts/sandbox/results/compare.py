@@ -1,7 +1,7 @@
 """Runs → comparisons: pairs by block, one effect a metric, p adjusted for all of them, the verdict on each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from sandbox.plan.matrix import Adjustment
@@ -9,20 +9,29 @@ from sandbox.results.record import Status
 from sandbox.results.statistics.many import benjamini_hochberg, holm
 from sandbox.results.statistics.margin import spread
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.verdict import Effect, Judgement, effect_of, judge, qualified, unfit
+from sandbox.results.statistics.steadiness import Change
+from sandbox.results.statistics.verdict import (
+    UNSTEADY_SHARE,
+    Effect,
+    Judgement,
+    effect_of,
+    judge,
+    qualified,
+    unfit,
+)
 
 _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One run as a comparison sees it. ``steady`` None: too short to be judged."""
+    """One run as a comparison sees it. ``changes``: why it was not steady; None: too short to be judged."""
 
     cell: str
     block: int
     status: Status
     values: Mapping[str, float | None]
-    steady: bool | None = None
+    changes: Sequence[Change] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,8 @@ class Judged:
     canary: Sequence[Verdict]
     noise: Mapping[str, tuple[Literal["calibrated", "canary"], float]]
     unfit: bool
+    unsteady: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    """Cells too unsteady to be compared, each with what changed in it."""
 
 
 def judge_result(
@@ -75,7 +86,11 @@ def judge_result(
         if verdict.judgement
     )
     plain = [_unadjusted(table, pair, METRICS[name], noise[name][1]) for pair in pairs for name in metrics]
-    return Judged(_adjusted(plain, adjustment, bad, unsteady_shares(runs)), canaries, noise, bad)
+    shares = unsteady_shares(runs)
+    unsteady = {
+        cell: changes_of(runs, cell) for pair in pairs for cell in pair if shares.get(cell, 0.0) > UNSTEADY_SHARE
+    }
+    return Judged(_adjusted(plain, adjustment, bad, shares), canaries, noise, bad, unsteady)
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:
@@ -140,6 +155,11 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
     """By cell, the share of its judged runs that were not steady."""
     shares = {}
     for cell in {run.cell for run in runs}:
-        judged = [run.steady for run in runs if run.cell == cell and run.steady is not None]
-        shares[cell] = judged.count(False) / len(judged) if judged else 0.0
+        judged = [bool(run.changes) for run in runs if run.cell == cell and run.changes is not None]
+        shares[cell] = judged.count(True) / len(judged) if judged else 0.0
     return shares
+
+
+def changes_of(runs: Sequence[Observation], cell: str) -> list[Change]:
+    """What changed in a cell's runs, each once."""
+    return list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))

@@ -1,10 +1,8 @@
 """What the manifest of a matrix says: the cells, what is compared with what, and how the machine did meanwhile."""
 
-from typing import Literal
-
 from pydantic import Field
 
-from sandbox.plan.matrix import Adjustment
+from sandbox.plan.matrix import Adjustment, Depth
 from sandbox.results.record import Part
 
 
@@ -47,7 +45,7 @@ class MatrixPart(Part):
     seed: int
     blocks: int
     adjustment: Adjustment = "Benjamini-Hochberg"
-    depth: Literal["slices", "restart"]
+    depth: Depth
     warmup_s: int
     seconds: int
     metrics: list[str]

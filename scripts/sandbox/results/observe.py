@@ -1,13 +1,14 @@
 """Records → what a comparison sees of them: figures by metric, and whether each cell ran steadily."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from sandbox.results.calibration import kind_of_run
 from sandbox.results.compare import Judged, Observation, differences_of, judge_result
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import steady
+from sandbox.results.statistics.steadiness import Change, changes
 
 Series = Callable[[Record], Sequence[float]]
 """Transactions a second of a record's measured window, second by second."""
@@ -50,24 +51,27 @@ def observations(records: Sequence[Record], series: Series, depth: str) -> list[
     Block 0, where there is one, was a warm-up to be thrown away (statistics.md, rule 4).
     """
     records = [record for record in records if record.block > 0]
-    flags = _flags_of_cells(records, series) if depth == "slices" else {}
+    of_cells = _changes_of_cells(records, series) if depth == "slices" else {}
     return [
         Observation(
             record.cell,
             record.block,
             record.status,
             {name: getattr(record.metrics, name) for name in METRICS},
-            flags.get(record.cell) if depth == "slices" else _flag(record, series),
+            of_cells.get(record.cell) if depth == "slices" else _changes([record], series),
         )
         for record in records
     ]
 
 
-def _flag(record: Record, series: Series) -> bool | None:
-    return steady(series(record)) if record.status == "ok" else None
-
-
-def _flags_of_cells(records: Sequence[Record], series: Series) -> dict[str, bool | None]:
-    in_time = sorted((record for record in records if record.status == "ok"), key=lambda record: record.block)
+def _changes_of_cells(records: Sequence[Record], series: Series) -> dict[str, list[Change] | None]:
+    in_time = sorted(records, key=lambda record: record.block)
     cells = dict.fromkeys(record.cell for record in in_time)
-    return {cell: steady([y for record in in_time if record.cell == cell for y in series(record)]) for cell in cells}
+    return {cell: _changes([record for record in in_time if record.cell == cell], series) for cell in cells}
+
+
+def _changes(records: Sequence[Record], series: Series) -> list[Change] | None:
+    """Of one series, which the good ones of these records make up; each change with the block that it is in."""
+    points = [(record.block, y) for record in records if record.status == "ok" for y in series(record)]
+    found = changes([y for _, y in points])
+    return found and [replace(change, block=points[change.at][0]) for change in found]

@@ -10,7 +10,7 @@ from sandbox.plan.smoke import Side, SmokeLoad, smoke_experiment
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.results.gate import Look
 from sandbox.results.matrix_part import HostCheck, MatrixPart
-from sandbox.results.observe import judge_matrix
+from sandbox.results.observe import Series, judge_matrix
 from sandbox.results.record import Record
 from sandbox.run.matrix_result import MatrixRequest, matrix_part
 from unit.results.samples import METRICS, sample_record
@@ -48,14 +48,19 @@ def records(factors: Mapping[str, float], seed: int, sd: float = 0.01, **changed
 
 
 def look(
-    head: float = 1.0, seed: int = 1, canary: float = 1.0, sd: float = 0.01, left: Sequence[Record] | None = None
+    head: float = 1.0,
+    seed: int = 1,
+    canary: float = 1.0,
+    sd: float = 0.01,
+    left: Sequence[Record] | None = None,
+    series: Series = lambda _: (),
 ) -> SmokeLook:
     """A look whose head does ``head`` times what the base does; ``left``: its records, where they are others."""
     runs = list(left if left is not None else records({"arm-base": 1, "arm-head": head, "canary": canary}, seed, sd))
     of = part(seed, [HostCheck(block=block, cpu_turns=100, fsync_ms=1.0 + (block == 3)) for block in range(1, 9)])
     good = any(record.status == "ok" and record.block for record in runs)
     lost = next((f"{record.cell}: {record.reason}" for record in runs if record.status == "infra_error"), None)
-    judged = judge_matrix(of, runs, lambda _: (), None) if good else None
+    judged = judge_matrix(of, runs, series, None) if good else None
     return SmokeLook(f"20250131T23595{seed}Z-matrix-smoke", of, runs, Look(judged, BLOCKS, lost), 201.0)
 
 

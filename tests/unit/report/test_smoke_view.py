@@ -1,8 +1,10 @@
 """The comment on a pull request, word for word."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sandbox.plan.smoke import METRICS
@@ -10,6 +12,7 @@ from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
+from sandbox.results.record import Record
 from unit.report.smoke_samples import look, records, told
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "smoke"
@@ -65,6 +68,31 @@ def test_a_head_that_is_better_is_said_to_be() -> None:
 
 def test_a_canary_that_differs_is_told() -> None:
     assert sentence(told(look(canary=0.8))).startswith("Unfit: the base differs from itself")
+
+
+def jumping(record: Record) -> Sequence[float]:
+    """Five seconds of each slice, between which the machine of the base becomes half as fast again."""
+    around = np.random.default_rng(record.block).normal(1000, 20, 5)
+    return list(around * (1.5 if record.cell == "arm-base" and record.block >= 6 else 1))
+
+
+def test_a_base_that_jumped_is_told_with_its_jump() -> None:
+    unsteady = told(look(series=jumping))
+    assert unsteady.outcome == "undecided"
+    assert sentence(unsteady) == (
+        "Not steady: base (tps +41% of its mean from block 6 on). "
+        "This is no regression that was seen, and no absence of one."
+    )
+    found = smoke_data(unsteady)["looks"][0]["unsteady"]["arm-base"]
+    assert [(each["kind"], each["block"]) for each in found] == [("drift", 1), ("step", 6)]
+
+
+def test_a_regression_that_may_not_be_called_one_is_not_said_to_be_unseen() -> None:
+    hidden = told(look(head=0.5, series=jumping))
+    assert hidden.outcome == "undecided", "figures alone decide nothing"
+    text = sentence(hidden)
+    assert text.endswith("The figures alone would be worse by tps (-49.6%), latency_p95_ms (+98.5%): measure again.")
+    assert "no regression that was seen" not in text
 
 
 def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from sandbox.results.compare import Judged, Observation, judge_result
 from sandbox.results.record import Status
+from sandbox.results.statistics.steadiness import Change
 
 CANARY = ("canary", "off")
 BLOCKS = 8
@@ -14,7 +15,8 @@ BLOCKS = 8
 
 def run(cell: str, block: int, tps: float, status: Status = "ok", steady: bool | None = None) -> Observation:
     """A run with throughput, and a latency that goes with it."""
-    return Observation(cell, block, status, {"tps": tps, "latency_p95_ms": 8000 / tps, "errors": 0.0}, steady)
+    changes = None if steady is None else [] if steady else [Change("step", 0.5, 10, block)]
+    return Observation(cell, block, status, {"tps": tps, "latency_p95_ms": 8000 / tps, "errors": 0.0}, changes)
 
 
 def result(factors: Mapping[str, float], seed: int = 1, sd: float = 0.02, blocks: int = BLOCKS) -> list[Observation]:
@@ -95,7 +97,11 @@ def test_a_quarter_of_unsteady_runs_is_borne_and_more_is_not() -> None:
         marked = [
             run(r.cell, r.block, float(r.values["tps"] or 0), steady=r.cell != "on" or r.block > unsteady) for r in runs
         ]
-        assert words(judged(marked))["on", "tps"] == word
+        found = judged(marked)
+        assert words(found)["on", "tps"] == word
+        told = [change.block for change in found.unsteady.get("on", ())]
+        assert told == ([1, 2, 3] if word == "not_steady" else []), "what forbids a verdict is named, nothing else"
+        assert "off" not in found.unsteady
 
 
 def test_counts_are_compared_by_their_difference() -> None:

@@ -5,11 +5,13 @@ import pytest
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import Observation
 from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.steadiness import Change
 from sandbox.results.statistics.verdict import judge
 from sandbox.results.unpaired import Unpaired, compare_results, effect_of_two, matched, on_scale
 from unit.results.made_results import around, cell, matrix_part, side
 
 NOTHING_KNOWN = Calibration()
+STEP = Change("step", 0.5, 10)
 
 
 def figures(off: float, on: float, seed: int, spread: float = 0.01) -> dict[str, list[float]]:
@@ -102,7 +104,7 @@ def test_runs_that_failed_count_for_nothing_and_are_told() -> None:
 def test_a_cell_that_was_not_steady_is_not_judged() -> None:
     first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 600, 11), matrix_part(), "b")
     unsteady = [
-        Observation(run.cell, run.block, run.status, run.values, run.cell != "on" or run.block > 3)
+        Observation(run.cell, run.block, run.status, run.values, [STEP] if run.cell == "on" and run.block <= 3 else [])
         for run in second.runs
     ]
     second = type(second)("b", second.manifest, second.records, unsteady, second.judged)

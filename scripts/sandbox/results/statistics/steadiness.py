@@ -2,7 +2,8 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,24 +16,39 @@ LARGEST_STEP = 3.0
 _SHORTEST_SEGMENT = 5
 
 
-def steady(points: Sequence[float]) -> bool | None:
-    """None for fewer than 30 points; else False for a drift or a step (statistics.md, rule 4)."""
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How a series was not steady. ``share``: of the series' mean, over the whole window for a drift.
+
+    ``at``: points before a step. ``block``: of the run that it was in or, in slices, began with.
+    """
+
+    kind: Literal["drift", "step"]
+    share: float
+    at: int = 0
+    block: int | None = None
+
+
+def changes(points: Sequence[float]) -> list[Change] | None:
+    """None for fewer than 30 points; else its drift and its steps, none for a steady one (statistics.md, rule 4)."""
     if len(points) < FEWEST_POINTS:
         return None
     series = np.asarray(points, dtype=float)
-    return not (drifts(series) or steps(series))
+    return [*_drift(series), *_steps(series)]
 
 
-def drifts(series: Any) -> bool:
+def _drift(series: Any) -> list[Change]:
     """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
     from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix needs none of it
 
     mean = float(np.mean(series))
     slope = float(stats.theilslopes(series).slope)
-    if mean == 0 or abs(slope * (len(series) - 1)) <= LARGEST_DRIFT * abs(mean):
-        return False
+    drift = slope * (len(series) - 1)
+    if mean == 0 or abs(drift) <= LARGEST_DRIFT * abs(mean):
+        return []
     white = pre_whitened(series, slope)
-    return bool(stats.kendalltau(np.arange(len(white)), white).pvalue < DRIFT_P)
+    certain = stats.kendalltau(np.arange(len(white)), white).pvalue < DRIFT_P
+    return [Change("drift", drift / mean)] if certain else []
 
 
 def pre_whitened(series: Any, slope: float) -> Any:
@@ -47,17 +63,22 @@ def pre_whitened(series: Any, slope: float) -> Any:
     return series[1:] - owed * series[:-1]
 
 
-def steps(series: Any) -> bool:
-    """Whether PELT (Killick, Fearnhead and Eckley 2012) finds a change larger than 3 pooled standard deviations."""
+def _steps(series: Any) -> list[Change]:
+    """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled standard deviations."""
     import ruptures  # here, for the same reason
 
+    mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
     if noise == 0:
-        return len(set(series.tolist())) > 1
+        return [Change("step", float(series[-1] - series[0]) / mean)] if len(set(series.tolist())) > 1 else []
     search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
     ends = search.predict(pen=3 * np.log(len(series)))
     segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    return any(_step(before, after) > LARGEST_STEP for before, after in itertools.pairwise(segments))
+    return [
+        Change("step", float(np.mean(after) - np.mean(before)) / mean, at)
+        for at, (before, after) in zip(ends, itertools.pairwise(segments), strict=False)
+        if _step(before, after) > LARGEST_STEP
+    ]
 
 
 def _step(before: Any, after: Any) -> float:

@@ -46,6 +46,11 @@ class Judgement:
     blocks_needed: int | None = None
     """Where too noisy: the blocks that it would take, as far as this noise tells; None for beyond reason."""
 
+    @property
+    def of_figures_alone(self) -> Word:
+        """The word before a canary or an unsteady arm forbade it: for telling, never for deciding."""
+        return judge(self.effect, self.adjusted_p).word
+
 
 def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> Effect:
     """The effect of one value a block. ``noise_sd``: sd of A/A differences, calibrated or of the canary's cell.

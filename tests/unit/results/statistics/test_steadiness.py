@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sandbox.results.statistics.steadiness import pre_whitened, steady
+from sandbox.results.statistics.steadiness import changes, pre_whitened
 
 POINTS = 60
 SERIES = 200
@@ -21,7 +21,7 @@ def series(seed: int, points: int = POINTS, sd: float = 0.05, owed: float = 0.2)
 
 def flagged(change: Any, **options: Any) -> float:
     """Share of the series that are called unsteady."""
-    return sum(steady(series(seed, **options) + change) is False for seed in range(SERIES)) / SERIES
+    return sum(bool(changes(series(seed, **options) + change)) for seed in range(SERIES)) / SERIES
 
 
 @pytest.mark.parametrize("points", [30, 60, 120])
@@ -43,13 +43,24 @@ def test_a_real_but_small_drift_is_not() -> None:
 
 
 def test_too_few_points_are_not_judged() -> None:
-    assert steady([1000.0] * 29) is None
-    assert steady([1000.0] * 30) is True
-    assert steady([0.0] * 40) is True
+    assert changes([1000.0] * 29) is None
+    assert changes([1000.0] * 30) == []
+    assert changes([0.0] * 40) == []
 
 
 def test_a_server_that_stops_is_not_steady() -> None:
-    assert steady([1000.0] * 30 + [0.0] * 30) is False
+    assert changes([1000.0] * 30 + [0.0] * 30)
+
+
+def test_a_step_is_told_with_its_size_and_place() -> None:
+    level = np.concatenate([np.full(25, 0.0), np.full(35, 600.0)])
+    (step,) = [change for change in changes(series(2) + level) or () if change.kind == "step"]
+    assert step.at == 25 and step.share == pytest.approx(600 / 1350, abs=0.03)
+
+
+def test_a_drift_is_told_with_its_size() -> None:
+    (drift,) = [each for each in changes(series(2) + np.linspace(0, -200, POINTS)) or () if each.kind == "drift"]
+    assert drift.share == pytest.approx(-200 / 900, abs=0.05)
 
 
 def test_whitening_takes_out_what_a_point_owes_to_the_one_before() -> None:
