@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.report.text_table import text_table
-from sandbox.report.verdict_table import interval_told, margins_told, p_told, shown, word_told
+from sandbox.report.unsteady_told import unsteady_told
+from sandbox.report.verdict_table import interval_told, margins_told, p_told, shown, word_told, wrapped
+from sandbox.results.compare import unsteady_cells
 from sandbox.results.differences import Difference, Differences, data_of
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import Side, Unpaired, UnpairedVerdict
@@ -29,7 +31,14 @@ def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: D
         verdicts = [each for each in compared.verdicts if each.metric == metric]
         lines += [f"  {line}" for line in _table(verdicts)]
         lines.append("")
-    return [*lines, *_notes(compared)]
+    return [*lines, *_notes(compared), *_unsteady("A", first), *_unsteady("B", second)]
+
+
+def _unsteady(name: str, side: Side) -> list[str]:
+    """What changed in this side's cells that were too unsteady to be compared."""
+    part = side.manifest.matrix
+    told = unsteady_told(unsteady_cells(side.runs, side.cells), part.depth if part else "restart").items()
+    return [line for cell, changed in told for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
 
 
 def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Differences) -> dict[str, Any]:

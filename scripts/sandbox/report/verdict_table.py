@@ -41,7 +41,7 @@ def verdict_lines(part: MatrixPart, judged: Judged) -> list[str]:
         lines.append("")
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
     sees = ["sees: the smallest difference that so many blocks would have shown, four times in five"] if seen else []
-    return [*lines, *sees, *notes(part, judged)]
+    return [*lines, *sees, *(line for note in notes(part, judged) for line in wrapped(note))]
 
 
 def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
@@ -58,6 +58,11 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "left_out": part.left_out,
         "marked_blocks": marked_blocks(part.host_checks),
     }
+
+
+def wrapped(note: str) -> list[str]:
+    """A note as lines that fit, names unbroken."""
+    return textwrap.wrap(note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def canary_levels(part: MatrixPart, factors: Sequence[str], levels: Sequence[str]) -> list[str]:
@@ -152,7 +157,7 @@ def notes(part: MatrixPart, judged: Judged) -> list[str]:
         told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
     if any(source == "canary" for source, _ in judged.noise.values()):
         told.append(f"not calibrated: the canary's own noise sets the margin   ({calibrate_command(part)})")
-    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged, part.depth).items()]
+    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged.unsteady, part.depth).items()]
     marked = marked_blocks(part.host_checks)
     told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]
     told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]

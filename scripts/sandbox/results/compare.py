@@ -1,6 +1,6 @@
 """Runs → comparisons: pairs by block, one effect a metric, p adjusted for all of them, the verdict on each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -86,11 +86,8 @@ def judge_result(
         if verdict.judgement
     )
     plain = [_unadjusted(table, pair, METRICS[name], noise[name][1]) for pair in pairs for name in metrics]
-    shares = unsteady_shares(runs)
-    unsteady = {
-        cell: changes_of(runs, cell) for pair in pairs for cell in pair if shares.get(cell, 0.0) > UNSTEADY_SHARE
-    }
-    return Judged(_adjusted(plain, adjustment, bad, shares), canaries, noise, bad, unsteady)
+    verdicts = _adjusted(plain, adjustment, bad, unsteady_shares(runs))
+    return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:
@@ -160,6 +157,12 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
     return shares
 
 
-def changes_of(runs: Sequence[Observation], cell: str) -> list[Change]:
-    """What changed in a cell's runs, each once."""
+def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Change]]:
+    """Those of the cells that are too unsteady to be compared, each with what changed in its runs."""
+    shares = unsteady_shares(runs)
+    return {cell: _changes(runs, cell) for cell in cells if shares.get(cell, 0.0) > UNSTEADY_SHARE}
+
+
+def _changes(runs: Sequence[Observation], cell: str) -> list[Change]:
+    """Each once: slices have them in common."""
     return list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))

@@ -80,7 +80,7 @@ def test_a_base_that_jumped_is_told_with_its_jump() -> None:
     unsteady = told(look(series=jumping))
     assert unsteady.outcome == "undecided"
     assert sentence(unsteady) == (
-        "Not steady: base (tps +41% of its mean from block 6 on). "
+        "Not steady: base (tps, of its mean: +41% from block 6 on). "
         "This is no regression that was seen, and no absence of one."
     )
     found = smoke_data(unsteady)["looks"][0]["unsteady"]["arm-base"]

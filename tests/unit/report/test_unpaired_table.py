@@ -1,12 +1,16 @@
 """What `make compare` prints: that it is unpaired, what else differs, and each figure with its interval."""
 
 import json
+from dataclasses import replace
 
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import Calibration
 from sandbox.results.differences import differences_between
+from sandbox.results.statistics.steadiness import Change
 from sandbox.results.unpaired import Side, compare_results
 from unit.results.made_results import around, cell, matrix_part, side
+
+STEP = Change("step", 0.5, 25, 6)
 
 
 def a_side(on: float, seed: int, **changed: object) -> Side:
@@ -35,6 +39,13 @@ def test_each_row_has_both_medians_effect_interval_counts_and_verdict() -> None:
     assert any("no difference (sees " in line for line in text)
     assert "Nothing else differs that is recorded." in text
     assert any("noisier of the two canaries" in line for line in text)
+
+
+def test_what_changed_in_an_unsteady_cell_is_told_with_its_side() -> None:
+    first, second = a_side(900, 1), a_side(600, 11)
+    jumped = [replace(run, changes=[STEP] if run.cell == "on" else []) for run in second.runs]
+    text = lines(first, replace(second, runs=jumped))
+    assert text[-1] == "not steady in B: on: tps, of its mean: +50% from block 6 on"
 
 
 def test_many_factors_still_fit() -> None:

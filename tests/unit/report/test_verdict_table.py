@@ -1,11 +1,13 @@
 """The verdict table: what a DBA reads at the end of a matrix."""
 
 import json
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from sandbox.report.verdict_table import verdict_data, verdict_lines
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
+from sandbox.results.statistics.steadiness import Change
 from unit.results.test_compare import result
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
@@ -50,6 +52,20 @@ def test_an_unfit_result_says_nothing_else() -> None:
     lines = verdict_lines(part(), judged(0.7, canary=0.8))
     assert any(line.startswith("UNFIT") for line in lines)
     assert next(line for line in lines if line.strip().startswith("on ")).endswith("unfit")
+
+
+def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> None:
+    drift, steps = Change("drift", -0.12, 0, 1), [Change("step", (-1) ** n / 2, 5 * n, n + 1) for n in range(1, 7)]
+    unsteady = replace(judged(0.7), unsteady={"off": [drift], "on": [drift, *steps]})
+    text = verdict_lines(part(), unsteady)
+    assert "not steady: off: tps, of its mean: drifts by -12% over all blocks" in text
+    first = next(number for number, line in enumerate(text) if line.startswith("not steady: on: "))
+    assert "drifts" not in text[first], "what steps has a slope, too"
+    assert "-50% from block 2 on, +50% from block 3 on" in text[first] and text[first + 1].startswith("  ")
+    assert all(len(line) <= 100 for line in text)
+    restart = verdict_lines(part(depth="restart"), unsteady)
+    assert "not steady: off: tps, of its mean: drifts by -12% within block 1" in restart
+    assert verdict_data(part(), unsteady)["unsteady"]["off"] == [asdict(drift)]
 
 
 def test_what_was_skipped_or_left_out_is_told_once() -> None:
