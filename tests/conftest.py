@@ -38,5 +38,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(shared.profile if shared else item.path.stem))
     needing = [item for item in items if item.get_closest_marker("docker")]
     reason = _engine_missing() if needing else None
-    for item in needing if reason else []:
-        item.add_marker(pytest.mark.skip(reason=reason or ""))
+    if reason:
+        for item in needing:
+            item.add_marker(pytest.mark.skip(reason=reason))

@@ -50,8 +50,9 @@ def _why(look: Look) -> str:
     if look.judged and look.judged.unfit:
         return "Unfit: the base differs from itself, or is noisier than this host is known to be."
     if look.judged and look.judged.unsteady:
-        cells = unsteady_told(look.judged.unsteady, "slices").items()
-        return f"Not steady: {'; '.join(f'{cell} ({changed})' for cell, changed in cells)}.".replace("arm-", "")
+        told = unsteady_told(look.judged.unsteady, "slices")
+        sides = [f"{cell.removeprefix('arm-')} ({changed})" for cell, changed in told.items()]
+        return f"Not steady: {'; '.join(sides)}."
     unclear: dict[str, list[str]] = {}
     for each in look.verdicts:
         if each.word not in GREEN:

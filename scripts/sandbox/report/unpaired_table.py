@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sandbox.report.text_table import text_table
@@ -49,10 +50,16 @@ def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Di
         "b": _side_data(second),
         "differences": data_of(differences),
         "unfit": list(compared.unfit),
+        "unsteady": {name: _unsteady_data(side) for name, side in (("A", first), ("B", second))},
         "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in compared.noise.items()},
         "verdicts": [_data(verdict) for verdict in compared.verdicts],
         "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
     }
+
+
+def _unsteady_data(side: Side) -> dict[str, Any]:
+    found = unsteady_cells(side.runs, side.cells)
+    return {cell: [asdict(change) for change in changes] for cell, changes in found.items()}
 
 
 def _side(name: str, side: Side) -> str:

@@ -1,7 +1,7 @@
 """What `make compare` prints: that it is unpaired, what else differs, and each figure with its interval."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import Calibration
@@ -44,8 +44,12 @@ def test_each_row_has_both_medians_effect_interval_counts_and_verdict() -> None:
 def test_what_changed_in_an_unsteady_cell_is_told_with_its_side() -> None:
     first, second = a_side(900, 1), a_side(600, 11)
     jumped = [replace(run, changes=[STEP] if run.cell == "on" else []) for run in second.runs]
-    text = lines(first, replace(second, runs=jumped))
-    assert text[-1] == "not steady in B: on: tps, of its mean: +50% from block 6 on"
+    second = replace(second, runs=jumped)
+    assert lines(first, second)[-1] == "not steady in B: on: tps, of its mean: +50% from block 6 on"
+    data = unpaired_data(
+        first, second, compare_results(first, second, Calibration()), differences_between(first, second)
+    )
+    assert data["unsteady"] == {"A": {}, "B": {"on": [asdict(STEP)]}}
 
 
 def test_many_factors_still_fit() -> None:
