@@ -3,12 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sandbox.plan.variables import canonical
 from sandbox.results.identity import identifies_a_node, spread_out
 
 Variables = Mapping[str, str]
 
 _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false": "off"}
 """One server says 1 where another says ON."""
+
+_RENAMED = {"tx_isolation": "transaction_isolation", "tx_read_only": "transaction_read_only"}
+"""What MariaDB before 11.1 and MySQL before 5.7.20 call a variable, whose option in a file has the newer name already.
+
+Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server has it by one of
+the two.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,17 @@ def differences(baseline: Mapping[str, Variables], arm: Mapping[str, Variables])
 
 
 def _spread_out(variables: Variables) -> dict[str, str]:
-    return {name: value for each in variables.items() for name, value in spread_out(*each).items()}
+    return {_one_name(name): value for each in variables.items() for name, value in spread_out(*each).items()}
+
+
+def _one_name(variable: str) -> str:
+    """One name for a variable, however it is typed and whatever a server's version calls it."""
+    name = canonical(variable)
+    return _RENAMED.get(name, name)
+
+
+def _by_one_name(variables: Variables) -> dict[str, str]:
+    return {_one_name(name): value for name, value in variables.items()}
 
 
 def same(one: str | None, other: str | None) -> bool:
@@ -58,10 +76,11 @@ def unasked(
     ``planned``: the variables that component, settings and SET= give the servers of each arm. What they give
     differently was asked for.
     """
+    of_baseline, of_arm = _by_one_name(planned_baseline), _by_one_name(planned_arm)
     wrong, free = [], []
     for each in found:
-        name = each.variable.partition(":")[0]
-        planned = planned_baseline.get(name), planned_arm.get(name)
+        name = _one_name(each.variable.partition(":")[0])
+        planned = of_baseline.get(name), of_arm.get(name)
         if planned == (None, None):
             free.append(each)
         elif planned[0] is not None and same(*planned):
@@ -75,16 +94,31 @@ def not_in_effect(
     """What SET= asked for and a server says otherwise of itself (``baseline``: as typed, ``arm``: the server's answer).
 
     ``asked``: (term or None, name, value) as SET= takes them, the last one of a name counts. A server that has no such
-    variable says nothing; what it refuses to start with is its own affair.
+    variable says nothing; what it refuses to start with is its own affair. But the isolation, which every server has,
+    is not proved by one that does not say it.
     """
     found = []
     for server, variables in servers.items():
-        wanted = {name: value for term, name, value in asked if term is None or _is_called(server, term)}
+        wanted = {_one_name(name): value for term, name, value in asked if term is None or _is_called(server, term)}
+        answers = _by_one_name(variables)
         for name, value in wanted.items():
-            answer = variables.get(name.lower().replace("-", "_"))
-            if answer is not None and not identifies_a_node(name) and not same(_plain(value), _plain(answer)):
+            answer = answers.get(name)
+            if not identifies_a_node(name) and not _is_proved(name, value, answer):
                 found.append(ArmDifference(server, name, value, answer))
     return found
+
+
+def _is_proved(name: str, value: str, answer: str | None) -> bool:
+    if answer is None:
+        return name not in _RENAMED.values()
+    return same(_plain(value), _plain(answer))
+
+
+def refusal(found: ArmDifference) -> str:
+    """What `not_in_effect` has found, in words."""
+    if found.arm is None:
+        return f"{found.server} has no {found.variable} to prove {found.baseline} by"
+    return f"{found.server}: {found.variable} is {found.arm}, not {found.baseline}"
 
 
 def _is_called(server: str, term: str) -> bool:

@@ -28,8 +28,15 @@ class Arms:
         for arm in self._requests:
             self._take_down(self._name(arm))
 
+    def need_engine(self) -> None:
+        """Raises SandboxError where the engine does not answer: it is asked to remove a stack that never was."""
+        self._take_down(self._name("none"))
+
     def ready(self, arm: str) -> RunningStack:
-        """The arm's stack, ready. Raises SandboxError where it cannot be brought up; after the third time at once."""
+        """The arm's stack, ready. Raises SandboxError where it cannot be brought up; after the third time at once.
+
+        Where the engine does not answer, that is no failure of the arm's.
+        """
         failures = self._failures.setdefault(arm, [])
         if len(failures) >= MOST_FAILURES:
             raise failures[-1]
@@ -37,6 +44,7 @@ class Arms:
             try:
                 self._up[arm] = self._bring_up(self._name(arm), self._requests[arm])
             except SandboxError as error:
+                self.need_engine()
                 failures.append(error)
                 self._take_down(self._name(arm))
                 raise

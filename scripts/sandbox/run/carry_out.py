@@ -58,8 +58,13 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
 
 
 def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
-    """A failure for which a node's death accounts is not the workload's."""
-    dead = steps.died(run) if status == "failed" else {}
+    """A failure for which a node's death accounts is not the workload's; nor one after which the engine is gone."""
+    try:
+        dead = steps.died(run) if status == "failed" else {}
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}; then: {reason}"
     if not dead:
         return status, reason
     states = "; ".join(f"{name}: {state}" for name, state in dead.items())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.apply import split_assignments
-from sandbox.results.arms import differences, not_in_effect, unasked
+from sandbox.results.arms import differences, not_in_effect, refusal, unasked
 from sandbox.results.matrix_part import HostCheck
 from sandbox.results.record import Environment, Record
 from sandbox.results.store import ResultFolder
@@ -20,7 +20,7 @@ from sandbox.run.compose_record import record_without_stack
 from sandbox.run.matrix_result import FINAL, MatrixRequest, begin, part_of, unfinished
 from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
 from sandbox.run.predict import load_s, overhead_s
-from sandbox.run.schedule import ScheduledRun, arms, schedule
+from sandbox.run.schedule import ScheduledRun, schedule
 from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.refusals import NotReadyError
@@ -70,22 +70,26 @@ class _Runner:
     ) -> None:
         self.request, self.stacks, self.result, self.tell = request, stacks, result, tell
         self.part = part = part_of(result)
-        self.arm_of_baseline = arms(request.experiment)[request.experiment.canary_of.stack_key]
         planned = schedule(request.experiment, part.blocks, part.seed, 0 if request.gate else 1)
         self.runs = [run for run in planned if run.of.name not in request.skipped]
         self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
-        self.resumed = bool(self.done)
         self.checked = {check.block for check in part.host_checks}
         self.arm_of_cell = {run.cell: run.arm for run in planned}
-        self.baseline_variables: Mapping[str, Mapping[str, str]] | None = None
-        """What the baseline's servers said of themselves in its first good run."""
+        pairs = [*part.comparisons, part.canary]
+        self.must_be_like = self.arm_of_cell | {each.cell: self.arm_of_cell[each.baseline] for each in pairs}
+        """By cell, the arm of what it is compared with; for a baseline its own, which may have been started anew."""
+        self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        """By arm, what its servers said of themselves in its first good run."""
         self.machines: dict[str, Environment] = {}
         """By arm, the machine as its stack sees it: it does not change while the stack is up."""
         self.arm_of_block: tuple[str, int] | None = None
         self.paces: list[float] = []
+        self.loaded = 0
+        """Runs that were carried out to the end of their load since this start."""
 
     def run(self) -> None:
         """Every run that has no record yet."""
+        self._compare_earlier()
         left = [run for run in self.runs if f"{run.cell}.{run.block}" not in self.done]
         if self.request.experiment.matrix.depth == "slices" and not self._all_up(left):
             return
@@ -99,8 +103,8 @@ class _Runner:
             self.paces.append(time.monotonic() - began)
 
     def note_overhead(self, wall_s: float) -> None:
-        """What it took beside the load, for the next prediction; not where an earlier start has done a part of it."""
-        if self.resumed or not self.runs:
+        """What it took beside the load, for the next prediction; only where this start has carried out every run."""
+        if not self.runs or self.loaded < len(self.runs):
             return
         experiment = self.request.experiment
         spent_s = wall_s - load_s(experiment, self.runs)
@@ -117,6 +121,7 @@ class _Runner:
             except SandboxError as error:
                 if error.exit_code is not ExitCode.ENVIRONMENT:
                     raise
+                self.stacks.need_engine()
                 self.tell(Progress("start", f"{arm}: {error.what}"))
                 if self.request.gate:
                     self._without_stack(first_runs[arm], error, {}, None)
@@ -130,7 +135,7 @@ class _Runner:
         self.tell(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
 
     def _one(self, run: ScheduledRun) -> Record:
-        """A run that leaves a record, whatever becomes of it."""
+        """A run that leaves a record, whatever becomes of it; none where the engine is gone: it is run again."""
         stack: RunningStack | None = None
         try:
             stack = self._ready(run)
@@ -141,6 +146,8 @@ class _Runner:
             dead = dead_soon(stack) if stack else {}
             if not dead and error.exit_code is not ExitCode.ENVIRONMENT:
                 raise
+            if stack is None:
+                self.stacks.need_engine()
             record = self._without_stack(run, error, dead, stack)
         if record.status == "interrupted":
             raise KeyboardInterrupt
@@ -196,6 +203,7 @@ class _Runner:
         opened.environment = self.machines.get(run.arm, opened.environment)
         record = carry_out(opened, self.result)
         self.machines[run.arm] = record.environment
+        self.loaded += record.status == "ok"
         return record
 
     def _compared(self, run: ScheduledRun, record: Record) -> Record:
@@ -204,19 +212,26 @@ class _Runner:
             return record
         refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
         if refused:
-            told = "; ".join(f"{each.server}: {each.variable} is {each.arm}, not {each.baseline}" for each in refused)
-            return self._failed(record, f"SET is not in effect: {told}")
-        if run.arm == self.arm_of_baseline and self.baseline_variables is None:
-            self.baseline_variables = record.variables
-            for earlier in self.result.records():  # arms that came before the baseline
-                self._failed_if_unlike(self.arm_of_cell[earlier.cell], earlier)
-        return self._failed_if_unlike(run.arm, record)
+            return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
+        if run.arm not in self.variables:  # cells that came before their baseline are compared with it now
+            self._compare_earlier()
+        return self._failed_if_unlike(record)
 
-    def _failed_if_unlike(self, arm: str, record: Record) -> Record:
-        if self.baseline_variables is None or record.status != "ok":
+    def _compare_earlier(self) -> None:
+        """Learns the variables of every arm that has a good record, and compares all of those that are saved."""
+        records, _ = self.result.readable_records()
+        for record in records:
+            if record.status == "ok":
+                self.variables.setdefault(self.arm_of_cell[record.cell], record.variables)
+        for record in records:
+            self._failed_if_unlike(record)
+
+    def _failed_if_unlike(self, record: Record) -> Record:
+        baseline = self.must_be_like[record.cell]
+        if baseline not in self.variables or record.status != "ok":
             return record
-        planned = [self.request.planned.get(each, {}) for each in (self.arm_of_baseline, arm)]
-        wrong, _ = unasked(differences(self.baseline_variables, record.variables), *planned)
+        planned = [self.request.planned.get(each, {}) for each in (baseline, self.arm_of_cell[record.cell])]
+        wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
         if not wrong:
             return record
         return self._failed(record, f"the arms differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")

@@ -103,12 +103,18 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
 
 
 def known_pace(results: Path, host_class: str) -> float:
-    """What this host's newest whole matrix took beside its load, as a multiple of what was foreseen; 1: unknown."""
+    """What this host's newest whole matrix took beside its load, as a multiple of what was foreseen; 1: unknown.
+
+    A figure of 0 or less is none: it was noted of a matrix that had ended before all of its load.
+    """
     for result in reversed(all_results(results)):
         try:
             part = result.manifest.matrix
         except (ValidationError, OSError):  # of another version of this tool
             continue
-        if part and part.host_class == host_class and part.overhead_s and part.foreseen_overhead_s:
-            return min(max(part.overhead_s / part.foreseen_overhead_s, _LEAST_PACE), _MOST_PACE)
+        if part is None or part.host_class != host_class:
+            continue
+        spent_s, foreseen_s = part.overhead_s or 0.0, part.foreseen_overhead_s or 0.0
+        if spent_s > 0 and foreseen_s > 0:
+            return min(max(spent_s / foreseen_s, _LEAST_PACE), _MOST_PACE)
     return 1.0

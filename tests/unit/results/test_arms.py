@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.results.arms import ArmDifference, differences, not_in_effect, same, unasked
+from sandbox.results.arms import ArmDifference, differences, not_in_effect, refusal, same, unasked
 from sandbox.results.identity import identifies_a_node
 
 BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
@@ -96,3 +96,32 @@ def test_what_set_asked_for_and_the_server_does_not_have_is_told() -> None:
     assert not_in_effect([(None, "sync_binlog", "1"), pool], servers) == [
         ArmDifference("replica1", "sync_binlog", "1", "0")
     ]
+
+
+ISOLATION = (None, "transaction_isolation", "READ-COMMITTED")
+
+
+@pytest.mark.parametrize("name", ["transaction_isolation", "tx_isolation"])
+def test_the_isolation_is_proved_by_whatever_name_a_server_has_for_it(name: str) -> None:
+    assert not_in_effect([ISOLATION], {"mariadb1": {name: "READ-COMMITTED"}}) == []
+    (found,) = not_in_effect([ISOLATION], {"mariadb1": {name: "REPEATABLE-READ"}})
+    assert refusal(found) == "mariadb1: transaction_isolation is REPEATABLE-READ, not READ-COMMITTED"
+
+
+def test_an_isolation_that_a_server_does_not_tell_is_not_proved() -> None:
+    (found,) = not_in_effect([ISOLATION, (None, "no_such", "1")], {"mysql1": {"sync_binlog": "1"}})
+    assert refusal(found) == "mysql1 has no transaction_isolation to prove READ-COMMITTED by"
+
+
+def test_a_variable_that_servers_call_differently_is_one() -> None:
+    new = {"mysql1": {"transaction_isolation": "READ-COMMITTED", "transaction_read_only": "OFF"}}
+    old = {"mariadb1": {"tx_isolation": "READ-COMMITTED", "tx_read_only": "OFF"}}
+    assert differences(new, old) == []
+    old["mariadb1"]["tx_isolation"] = "REPEATABLE-READ"
+    found = differences(new, old)
+    planned = {"transaction_isolation": "READ-COMMITTED"}
+    assert [each.variable for each in found] == ["transaction_isolation"]
+    assert unasked(found, planned, planned) == (found, [])
+    assert unasked(found, planned, {"tx_isolation": "REPEATABLE-READ"}) == ([], [])
+    raw = [ArmDifference("mariadb1", "tx_isolation", None, "REPEATABLE-READ")]
+    assert unasked(raw, planned, planned) == (raw, []), "nobody calls it a value that nobody set"

@@ -212,6 +212,21 @@ def test_an_engine_that_goes_away_is_an_infra_error(tmp_path: Path) -> None:
     assert (record.status, record.reason) == ("infra_error", "the engine does not answer: it did before")
 
 
+class EngineGoneInWarmUp(FakeStack):
+    """The engine goes away in the warm-up, which fails for that."""
+
+    def dead_nodes(self) -> dict[str, str]:
+        if self.streamed:
+            raise SandboxError("the engine does not answer", "it did before", "make doctor", ExitCode.ENVIRONMENT)
+        return {}
+
+
+def test_a_failure_after_which_the_engine_is_gone_is_an_infra_error(tmp_path: Path) -> None:
+    record, _, _ = run_bench(EngineGoneInWarmUp(load_code=255), tmp_path)
+    assert record.status == "infra_error"
+    assert str(record.reason).startswith("the engine does not answer: it did before; then: during the warm-up: ")
+
+
 def test_an_impossible_request_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="nowhere"):
         run_bench(FakeStack(), tmp_path / "results", via="nowhere")

@@ -18,7 +18,7 @@ from sandbox.run import matrix as module
 from sandbox.run.arms import Arms
 from sandbox.run.matrix import Advance, MatrixEvent, run_matrix
 from sandbox.run.matrix_result import MatrixRequest
-from sandbox.run.schedule import arms
+from sandbox.run.schedule import arms, schedule
 from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.refusals import NotReadyError
@@ -215,6 +215,69 @@ def test_arms_that_differ_in_what_nobody_asked_for_fail(tmp_path: Path) -> None:
     assert {record.status for record in records(asked)} == {"ok"}
 
 
+@dataclass
+class Saying(Engine):
+    """Servers of some stacks say something else of themselves than the fake's usually do."""
+
+    said: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def up(self, name: str, request: PlanRequest) -> RunningStack:
+        stack = super().up(name, request)
+        assert isinstance(stack, FakeStack)
+        stack.variables |= self.said.get(name, {})
+        return stack
+
+
+FLUSH = "innodb_flush_log_at_trx_commit"
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_each_arm_is_held_against_that_of_its_own_baseline(tmp_path: Path, seed: int) -> None:
+    """The canary's baseline is of the other pair: what that pair says is nothing to this one."""
+    data = experiment().matrix.model_dump(exclude_unset=True)
+    data["factors"]["pair"] = {"a": {"apart": "a"}, "b": {"apart": "b"}}
+    plan = make_experiment(Matrix.model_validate(data))
+    assert plan.canary_of.levels["pair"] == "a"
+    arm_of = {(cell.levels["rewriter"], cell.levels["pair"]): arms(plan)[cell.stack_key] for cell in plan.cells}
+    planned = {arm: {FLUSH: "1"} for arm in [*arm_of.values(), "canary"]}
+    engine = Saying(said={f"m-{arm_of['off', 'b']}": {FLUSH: "2"}})
+    result, _ = run(tmp_path, engine, blocks=1, experiment=plan, planned=planned, seed=seed)
+    failed = {record.cell for record in records(result) if record.status == "failed"}
+    assert failed == {"rewriter-on.threads-4.pair-b", "rewriter-on.threads-8.pair-b"}
+
+
+def test_a_baseline_of_an_earlier_start_is_what_the_rest_is_held_against(tmp_path: Path) -> None:
+    plan = experiment("restart")
+    orders = {seed: [run.arm for run in schedule(plan, 1, seed)] for seed in range(1, 50)}
+    seed = next(seed for seed, order in orders.items() if order.index("arm1") < order.index("arm2"))
+    planned = {arm: {FLUSH: "1"} for arm in ("arm1", "arm2", "canary")}
+    given: dict[str, Any] = {"blocks": 1, "experiment": plan, "planned": planned, "seed": seed}
+    engine = Engine()
+
+    def interrupt_the_second_arm() -> None:
+        if engine.done[-1] == "up m-arm2":
+            raise KeyboardInterrupt
+
+    engine.on_load = interrupt_the_second_arm
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, engine, **given)
+    result, _ = run(tmp_path, Saying(said={"m-arm2": {FLUSH: "2"}}), **given)
+    statuses = {(record.cell.split(".")[0], record.status) for record in records(result)}
+    assert statuses == {("rewriter-off", "ok"), ("canary", "ok"), ("rewriter-on", "failed")}
+
+
+def test_a_baseline_that_says_otherwise_when_it_is_started_anew_fails(tmp_path: Path) -> None:
+    class Changing(Saying):
+        def up(self, name: str, request: PlanRequest) -> RunningStack:
+            self.said = {"m-arm1": {FLUSH: "2"}} if "up m-arm1" in self.done else {}
+            return super().up(name, request)
+
+    planned = {arm: {FLUSH: "1"} for arm in ("arm1", "arm2", "canary")}
+    result, _ = run(tmp_path, Changing(), experiment=experiment("restart"), planned=planned)
+    failed = {(record.cell.split(".")[0], record.block) for record in records(result) if record.status == "failed"}
+    assert failed == {("rewriter-off", 2)}
+
+
 def test_a_gate_throws_its_first_block_away(tmp_path: Path) -> None:
     result, events = run(tmp_path, Engine(), gate=True)
     blocks = [record.block for record in records(result)]
@@ -310,6 +373,88 @@ def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_go
     assert {record.status for record in records(result)} == {"ok"}
 
 
+@dataclass
+class Leaving(Engine):
+    """It stops to answer when a stack is brought up or removed for the n-th time; whatever it is asked then fails."""
+
+    verb: str = "up"
+    nth: int = 1
+    gone: bool = False
+
+    def _answer(self, verb: str) -> None:
+        begun = 1 + sum(each.startswith(verb) for each in self.done)
+        self.gone = self.gone or (verb, begun) == (self.verb, self.nth)
+        if self.gone:
+            raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+
+    def up(self, name: str, request: PlanRequest) -> RunningStack:
+        self._answer("up")
+        return super().up(name, request)
+
+    def down(self, name: str) -> None:
+        self._answer("down")
+        super().down(name)
+
+
+@pytest.mark.parametrize(
+    ("depth", "verb", "nth", "saved"), [("restart", "up", 2, 1), ("restart", "down", 3 + 2, 1), ("slices", "up", 2, 0)]
+)
+def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_start_runs_what_is_missing(
+    tmp_path: Path, depth: str, verb: str, nth: int, saved: int
+) -> None:
+    """At ``restart`` three arms are cleared away before the first stack is removed."""
+    plan = experiment(depth)
+    with pytest.raises(SandboxError, match="does not answer"):
+        run(tmp_path, Leaving(verb=verb, nth=nth), experiment=plan)
+    (unfinished,) = map(ResultFolder, tmp_path.glob("2*"))
+    statuses = {entry.status for entry in unfinished.manifest.runs}
+    assert unfinished.manifest.ended_utc is None and statuses == ({"ok"} if saved else set())
+    result, _ = run(tmp_path, Engine(), experiment=plan)
+    assert result.path == unfinished.path and result.manifest.ended_utc
+    assert [record.status for record in records(result)] == ["ok"] * 10
+
+
+def test_an_engine_that_is_gone_is_no_failure_of_an_arm() -> None:
+    engine = Leaving(nth=1)
+    stacks = Arms("m", {"arm1": PlanRequest("mysql@9.7")}, engine.up, engine.down)
+    for _ in range(3):
+        with pytest.raises(SandboxError, match="does not answer"):
+            stacks.ready("arm1")
+    engine.nth, engine.gone = 0, False
+    assert stacks.ready("arm1").name == "m-arm1"
+
+
+class EnginelessStack(FakeStack):
+    """The engine goes away in its load, which fails for that."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, load_code=255)
+
+    def dead_nodes(self) -> dict[str, str]:
+        if any("run" in argv for argv in self.streamed):
+            raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+        return {}
+
+
+def test_a_run_whose_warm_up_the_engine_has_cut_short_is_run_again(tmp_path: Path) -> None:
+    class Gone(Engine):
+        def up(self, name: str, request: PlanRequest) -> RunningStack:
+            return EnginelessStack(name)
+
+        def down(self, name: str) -> None:
+            if any(tmp_path.glob("2*/runs/*/record.json")):
+                raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+
+    with pytest.raises(SandboxError, match="does not answer"):
+        run(tmp_path, Gone())
+    (lost,) = records(ResultFolder(next(iter(tmp_path.glob("2*")))))
+    assert lost.status == "infra_error"
+    assert str(lost.reason).startswith("the Docker engine does not answer: x; then: during the warm-up")
+    result, events = run(tmp_path, Engine())
+    assert next(event for event in events if isinstance(event, Advance)).done == 0
+    assert [record.status for record in records(result)] == ["ok"] * 10
+
+
 def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: Path) -> None:
     data = experiment().matrix.model_dump(exclude_unset=True)
     data["factors"]["rewriter"]["on"]["set"] = ["innodb_flush_log_at_trx_commit=2"]
@@ -323,3 +468,9 @@ def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: P
 def test_what_it_took_is_noted_once_it_is_whole(tmp_path: Path) -> None:
     part = run(tmp_path, Engine())[0].manifest.matrix
     assert part and part.foreseen_overhead_s and part.overhead_s is not None
+
+
+@pytest.mark.parametrize("gate", [False, True])
+def test_nothing_is_noted_where_a_run_was_lost(tmp_path: Path, gate: bool) -> None:
+    part = run(tmp_path, Engine(broken={"m-arm2"}), gate=gate)[0].manifest.matrix
+    assert part and part.overhead_s is None and part.foreseen_overhead_s is None
