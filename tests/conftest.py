@@ -3,9 +3,12 @@
 import shutil
 import signal
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from integration.quiet import may_measure
 
 settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
 settings.load_profile("sandbox")
@@ -23,6 +26,15 @@ def _engine_missing() -> str | None:
         ["docker", "info", "--format", "{{.ServerVersion}}"], capture_output=True, text=True, check=False
     )
     return None if done.returncode == 0 and done.stdout.strip() else f"no engine: {done.stderr.strip()[:200]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test of real servers may measure, its fixtures too; one marked ``keeps_snapshots`` sees to it by itself."""
+    if item.get_closest_marker("docker") and not item.get_closest_marker("keeps_snapshots"):
+        with may_measure():
+            return (yield)
+    return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups

@@ -12,6 +12,7 @@ from sandbox.plan.compose import Identity
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
+from sandbox.stack.keeping import somebody_measures
 from sandbox.stack.locks import cache_folder
 from sandbox.stack.snapshots.basis import ensure_basis
 from sandbox.stack.snapshots.take import Wish, take
@@ -19,7 +20,10 @@ from sandbox.stack.stack import Stack
 
 
 def main(project: str, wanted: str) -> None:
-    """One snapshot, then the bases. `down` ends it by SIGTERM: what it has begun is removed then."""
+    """One snapshot, then the bases, until somebody waits to measure; the next `up` of their image makes the others.
+
+    `down` ends it by SIGTERM: what it has begun is removed then.
+    """
     signal.signal(signal.SIGTERM, _stop)
     begin = time.monotonic()
     try:
@@ -37,6 +41,8 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     facts = take(stack, Wish(**wanted["wish"]))
     told = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
     for request in wanted["bases"]:
+        if somebody_measures():
+            return ", ".join([*told, "no more of them: somebody measures"])
         plan = planned(PlanRequest(**{**request, "assignments": tuple(request["assignments"])}))
         basis = ensure_basis(docker, plan, Identity(project, stack.checkout))
         told += [f"basis of {plan.profile}: {basis.bytes >> 20} MiB"] if basis else []

@@ -10,7 +10,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.basis import data_request
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.model import Plan, PlanRequest
-from sandbox.run.data import SEED, data_key, needing_data, prepare_data
+from sandbox.run.data import data_key, needing_data, prepare_data
 from sandbox.run.predict import keeping_s
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
@@ -19,6 +19,7 @@ from sandbox.stack.remove import down
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up
+from sandbox.workloads.common.prepared import ROWS_SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,9 @@ class ArmData:
 
 
 def data_of_arms(arms: Mapping[PlanRequest, Sequence[BenchRequest]]) -> dict[PlanRequest, ArmData]:
-    """What each arm is restored from, by the request of its stack.
-
-    Empty where one of them cannot be: every arm then starts from nothing, so that they start alike.
-    """
+    """What each arm is restored from, by the request of its stack; without those that cannot be restored."""
     found = {request: _arm_data(request, benches) for request, benches in arms.items()}
-    return {request: each for request, each in found.items() if each} if all(found.values()) else {}
+    return {request: each for request, each in found.items() if each}
 
 
 def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData | None:
@@ -98,7 +96,7 @@ class DataMaker:
     def _make(self, data: ArmData) -> None:
         with NodeProgress("matrix") as progress:
             started = up(data.plan, first_start(self.name, planned_bases(data.plan)), progress, self.docker)
-        prepare_data(started.stack, [replace(bench, via=None, seed=SEED) for bench in data.benches], self.line)
+        prepare_data(started.stack, [replace(bench, via=None, seed=ROWS_SEED) for bench in data.benches], self.line)
         take_stopped(started.stack, Wish(data.key, started.uuid, fresh=False))
 
     def _down(self) -> None:

@@ -1,4 +1,4 @@
-"""The stacks of a matrix: all of them begin in one way, so that what they differ in is what was asked for."""
+"""The stacks of a matrix: all that can be begin in one way, so that what they differ in is what was asked for."""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,7 +14,7 @@ from sandbox.stack.up import UpOptions, up
 
 
 class StackMaker:
-    """Starts the stacks of a matrix, all in one way: from data that is kept, else from bases, else from nothing."""
+    """Starts the stacks of a matrix: from data that is kept where they can be, else all from bases or from nothing."""
 
     def __init__(self, docker: Docker) -> None:
         self.docker = docker
@@ -25,8 +25,11 @@ class StackMaker:
         self, found: Mapping[PlanRequest, ArmData], requests: Iterable[PlanRequest], maker: DataMaker
     ) -> None:
         """Makes what they begin from. ``requests``: those of all stacks that can run here."""
+        wanted = set(requests)
         self.keys = maker.make_all(found)
-        self.bases = {} if self.keys else _bases_of_arms(requests, self.docker)
+        self.bases = {} if self.keys else _bases_of_arms(wanted, self.docker)
+        if alone := sorted({request.profile for request in wanted - set(found)}):
+            maker.line.line(f"cannot be restored, so started from nothing, with data of its own: {', '.join(alone)}")
 
     def up(self, name: str, request: PlanRequest) -> RunningStack:
         """A stack, ready."""

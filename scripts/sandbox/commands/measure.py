@@ -13,7 +13,7 @@ from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.find import find_stack
-from sandbox.stack.keeping import undisturbed
+from sandbox.stack.keeping import measuring
 from sandbox.workloads.common.model import Event, Progress, Second, make_parameters, refuse_unused
 
 RESULTS = CHECKOUT / "results"
@@ -38,13 +38,14 @@ def run_bench(name: str | None, options: BenchOptions) -> int:
     """
     with console.Progress("bench") as progress:
         stack = find_stack(name, progress, Docker())
-        undisturbed(stack.project, stack.name, progress)
     given = {name: value for name, value in options.given.items() if value is not None}
     parameters = make_parameters(**given)
     workload = resolve_workload(options.workload, parse_options(options.options))
     refuse_unused(workload.workload, given, workload.name)
     request = BenchRequest(workload, parameters, options.via, options.seed, tuple(sys.argv))
-    record, result = bench(stack, request, RESULTS, LiveLine())
+    line = LiveLine()
+    with measuring(lambda text: line(Progress("snapshot", text))):
+        record, result = bench(stack, request, RESULTS, line)
     _print(record, result.path, options.as_json)
     return int(EXIT_CODES[record.status])
 

@@ -12,9 +12,7 @@ from sandbox.run.state import BenchRequest, RunEndedError
 from sandbox.run.steps import wait_until_applied
 from sandbox.stack.protocol import RunningStack
 from sandbox.workloads.common.model import DataNeed, Event, WorkloadError
-
-SEED = 1
-"""Of the rows: the same for every stack."""
+from sandbox.workloads.common.prepared import ROWS_SEED
 
 
 def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
@@ -39,7 +37,7 @@ def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
 
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
     """Twelve hex digits of the data that is kept for these loads on a stack of a plan (its hash)."""
-    told = [stack, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
+    told = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
 
 

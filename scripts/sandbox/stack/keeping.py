@@ -1,4 +1,8 @@
-"""Who takes a snapshot in the background: a process that holds the stack's lock and is named in it."""
+"""Who takes a snapshot in the background: a process that holds the stack's lock and is named in it.
+
+Never while somebody measures, whichever stack: each of the two makes itself known first and looks for the other then.
+Of two that begin at once, the measurement waits and the snapshot is left, so neither waits for the other for ever.
+"""
 
 import fcntl
 import json
@@ -6,43 +10,74 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.events import Note, OnEvent
-from sandbox.stack.locks import lock_folder, locked
+from sandbox.stack.locks import claimed, lock_folder, locked, shared
 from sandbox.stack.naming import name_option
 from sandbox.stack.snapshots.take import Wish
 
 MODULE = "sandbox.commands.keep_snapshot"
 _MARK = "snapshot"
 _PATIENCE_S = 60.0
+_MEASURING, _KEEPING = "measuring", "snapshots"
+"""Locks of the whole engine, each shared by all that do it: measurements run side by side, and so do keepers."""
+_KEEPER_ENDS_S = 300.0
+"""A snapshot, and one first start of a server in all its bounds."""
 
 
 def begin_keeping(project: str, wish: Wish, bases: Iterable[PlanRequest]) -> None:
     """Starts the process that takes a snapshot of a stack, and makes the bases of its servers that are not there yet.
 
-    Nothing happens where another command is at work on the stack.
+    Nothing happens where another command is at work on the stack, or measures on any.
     """
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / f"{project}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    ours, keeping = (os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in (project, _KEEPING))
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.ftruncate(descriptor, 0)
+        fcntl.flock(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(keeping, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if somebody_measures():
+            return
+        os.ftruncate(ours, 0)
         wanted = {"wish": asdict(wish), "bases": [asdict(request) for request in bases]}
-        argv = [sys.executable, "-I", "-m", MODULE, project, json.dumps(wanted)]
-        process = subprocess.Popen(
-            argv, pass_fds=(descriptor,), start_new_session=True, cwd="/",
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.pwrite(descriptor, f"{_MARK} {process.pid}\n".encode(), 0)
+        os.pwrite(ours, f"{_MARK} {_keeper(project, wanted, (ours, keeping))}\n".encode(), 0)
     except BlockingIOError:
         return
     finally:
-        os.close(descriptor)  # the process has its own; the lock ends with it
+        for descriptor in (ours, keeping):
+            os.close(descriptor)  # the process has its own; the locks end with it
+
+
+def _keeper(project: str, wanted: Mapping[str, object], locks: Collection[int]) -> int:
+    """Starts the process with locks that it holds until it ends; its id."""
+    argv = [sys.executable, "-I", "-m", MODULE, project, json.dumps(wanted)]
+    return subprocess.Popen(
+        argv, pass_fds=locks, start_new_session=True, cwd="/",
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ).pid  # fmt: skip
+
+
+@contextmanager
+def measuring(tell: Callable[[str], None]) -> Iterator[None]:
+    """Measures inside the block: no snapshot of any stack is taken meanwhile; one that is under way is waited for.
+
+    ``tell`` gets a line where there is one. Raises SandboxError (exit 4) where it does not end.
+    """
+    with shared(_MEASURING):
+        wait = "a snapshot is being taken in the background; waiting for it"
+        with locked(_KEEPING, lambda: tell(wait), _KEEPER_ENDS_S):
+            pass
+        yield
+
+
+def somebody_measures() -> bool:
+    """Whether a measurement is under way on any stack, or waits for a keeper to end."""
+    with claimed([_MEASURING]) as nobody:
+        return not nobody
 
 
 def give_up(project: str) -> None:

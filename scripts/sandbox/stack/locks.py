@@ -40,6 +40,19 @@ def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = No
 
 
 @contextmanager
+def shared(name: str) -> Iterator[None]:
+    """Holds the lock ``name`` beside others that share it; a claim on it is only ever a glance, and is waited for."""
+    folder = lock_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
 def claimed(names: Iterable[str], shared: bool = False) -> Iterator[bool]:
     """Tries to hold every lock, without waiting; yields whether it does. ``shared``: beside others that share them."""
     folder = lock_folder()

@@ -230,15 +230,17 @@ class Sysbench(Workload):
         wrapped = zipfian.around(self._script, distribution)
         return f"{folder_of(wrapped)}/{zipfian.SCRIPT}" if wrapped else self._script
 
-    def _own_argv(self, session: Session, command: str) -> list[str]:
+    def _own_argv(self, session: Session, *command: str) -> list[str]:
         writer, threads = session.writer, session.parameters.threads
-        return [*self._base_argv(session, self._script, writer.host, writer.port), f"--threads={threads}", command]
+        return [*self._base_argv(session, self._script, writer.host, writer.port), f"--threads={threads}", *command]
 
     def _prepare_argv(self, session: Session) -> list[str]:
+        seed = f"--rand-seed={prepared.ROWS_SEED}"  # by itself sysbench seeds with the time
         if self.tables != "oltp":
-            return self._own_argv(session, "prepare")
+            return self._own_argv(session, seed, "prepare")
         threads, writer = min(session.parameters.tables, MOST_PREPARE_THREADS), session.writer
-        return [*self._base_argv(session, PREPARE_OLTP, writer.host, writer.port), f"--threads={threads}", "prepare"]
+        argv = self._base_argv(session, PREPARE_OLTP, writer.host, writer.port)
+        return [*argv, f"--threads={threads}", seed, "prepare"]
 
     def _argv(self, session: Session, phase: Phase) -> list[str]:
         parameters, entry = session.parameters, session.entry

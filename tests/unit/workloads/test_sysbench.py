@@ -9,8 +9,9 @@ import pytest
 from sandbox.errors import SandboxError
 from sandbox.stack.protocol import EntryPoint, ExecResult
 from sandbox.workloads.common.model import Event, Parameters, Second, Session, WorkloadError
+from sandbox.workloads.common.prepared import ROWS_SEED
 from sandbox.workloads.common.zipfian import SCRIPT, around
-from sandbox.workloads.sysbench import Sysbench
+from sandbox.workloads.sysbench import Sysbench, script_of
 from unit.fake_stack import PASSWORD, FakeStack, captured, server
 
 MARKED: dict[str, list[Any]] = {"sbtest": ["oltp", 4, 1000, ""]}
@@ -159,6 +160,16 @@ def test_other_parameters_drop_what_is_there(tmp_path: Path) -> None:
     Sysbench(script="oltp_read_write").prepare(session_of(stack), tmp_path / "a.log")
     dropped = [text for _, text in stack.asked if text.startswith("DROP")]
     assert dropped == ["DROP TABLE `sbtest1`", "DROP TABLE `sbtest4`"]
+
+
+@pytest.mark.parametrize(
+    "workload", [Sysbench(script="oltp_read_write"), script_of("mine.lua", "function prepare() end")]
+)
+def test_rows_are_the_same_whenever_they_are_made(tmp_path: Path, workload: Sysbench) -> None:
+    stack = FakeStack()
+    workload.prepare(replace(session_of(stack), seed=99), tmp_path / "a.log")
+    assert stack.streamed[-1][-1] == "prepare"
+    assert [word for word in stack.streamed[-1] if word.startswith("--rand-seed")] == [f"--rand-seed={ROWS_SEED}"]
 
 
 def test_an_interrupted_preparation_is_not_taken_for_prepared(tmp_path: Path) -> None:

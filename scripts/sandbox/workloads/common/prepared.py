@@ -9,6 +9,9 @@ from sandbox.stack.protocol import StackNode
 from sandbox.workloads.common.model import Session, WorkloadError
 from sandbox.workloads.common.sql import Answer, Statement, ask, target_at, targets_of
 
+ROWS_SEED = 1
+"""Of the rows: the same on every server, and whenever they are made."""
+
 MARK_TABLE = "sandbox_prepared"
 _MAKE_MARK = (
     "CREATE TABLE IF NOT EXISTS sandbox_prepared (prefix varchar(32) PRIMARY KEY, family varchar(32) NOT NULL,"

@@ -1,0 +1,126 @@
+"""Snapshots in the background and measurements: never both at once, and neither waits for the other for ever."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack import keeping
+from sandbox.stack.keeping import begin_keeping, give_up, measuring, somebody_measures
+from sandbox.stack.locks import claimed
+from sandbox.stack.snapshots.take import Wish
+
+WISH = Wish("k", "u", fresh=True)
+MEASURER = """
+import time
+from sandbox.stack.keeping import measuring
+with measuring(print):
+    print("measures", flush=True)
+    time.sleep(60)
+"""
+Started = list["subprocess.Popen[bytes]"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks of the test alone."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def keepers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
+    """What was started to take snapshots; each takes a minute."""
+    started: Started = []
+
+    def slow(_argv: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        started.append(subprocess.Popen(["sleep", "60"], **options))
+        return started[-1]
+
+    monkeypatch.setattr(keeping, "subprocess", SimpleNamespace(Popen=slow, DEVNULL=subprocess.DEVNULL))
+    yield started
+    for each in started:
+        each.kill()
+        each.wait()
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long."""
+    monkeypatch.setattr(keeping, "_KEEPER_ENDS_S", 0.1)
+
+
+def test_no_snapshot_is_taken_while_another_stack_is_measured(keepers: Started) -> None:
+    with measuring(pytest.fail):
+        begin_keeping("p", WISH, [])
+    assert not keepers
+    begin_keeping("p", WISH, [])
+    assert len(keepers) == 1
+
+
+def test_measurements_run_side_by_side_and_so_do_keepers(keepers: Started) -> None:
+    with measuring(pytest.fail), measuring(pytest.fail):
+        assert somebody_measures()
+    assert not somebody_measures()
+    for project in ("p", "q"):
+        begin_keeping(project, WISH, [])
+    assert len(keepers) == 2
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_measurement_waits_for_the_snapshot_of_any_stack_and_says_so(keepers: Started) -> None:
+    begin_keeping("p", WISH, [])
+    told: list[str] = []
+    with pytest.raises(SandboxError) as late, measuring(told.append):
+        pytest.fail("a snapshot is being taken")
+    assert told == ["a snapshot is being taken in the background; waiting for it"]
+    assert late.value.exit_code is ExitCode.ENVIRONMENT
+    assert not somebody_measures()
+
+
+def test_a_measurement_begins_when_the_keeper_is_killed_or_given_up(keepers: Started) -> None:
+    begin_keeping("p", WISH, [])
+    begin_keeping("q", WISH, [])
+    threading.Timer(0.2, keepers[0].kill).start()
+    threading.Timer(0.2, give_up, ["q"]).start()
+    with measuring(lambda _: None):
+        pass
+
+
+def test_a_keeper_sees_that_somebody_waits_for_it_to_measure(keepers: Started) -> None:
+    begin_keeping("p", WISH, [])
+    seen: list[bool] = []
+
+    def waits(_: str) -> None:
+        seen.append(somebody_measures())
+        keepers[0].kill()
+
+    with measuring(waits):
+        begin_keeping("q", WISH, [])
+    assert seen == [True] and len(keepers) == 1
+
+
+def test_a_measurement_that_was_killed_leaves_no_lock(keepers: Started) -> None:
+    scripts = str(Path(__file__).parents[3] / "scripts")
+    process = subprocess.Popen([sys.executable, "-c", MEASURER], stdout=subprocess.PIPE, text=True, cwd=scripts)
+    try:
+        assert process.stdout and process.stdout.readline() == "measures\n"
+        begin_keeping("p", WISH, [])
+        assert not keepers
+    finally:
+        process.kill()
+        process.communicate()
+    begin_keeping("p", WISH, [])
+    assert len(keepers) == 1
+
+
+def test_a_keeper_that_leaves_leaves_no_lock(keepers: Started) -> None:
+    with measuring(pytest.fail):
+        begin_keeping("p", WISH, [])
+        with claimed(["p", "snapshots"]) as free:
+            assert free and not keepers

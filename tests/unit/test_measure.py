@@ -1,0 +1,28 @@
+"""bench: while it measures, no snapshot of any stack is taken."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sandbox.commands import measure
+from sandbox.commands.measure import BenchOptions
+from sandbox.stack.keeping import somebody_measures
+
+OPTIONS = BenchOptions("oltp_read_only", [], {}, None, None, False)
+
+
+def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def measured(*_: Any) -> tuple[Any, Any]:
+        seen.append(somebody_measures())
+        return SimpleNamespace(status="ok"), SimpleNamespace(path=tmp_path)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(measure, "find_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    monkeypatch.setattr(measure, "bench", measured)
+    monkeypatch.setattr(measure, "_print", lambda *_: None)
+    assert measure.run_bench(None, OPTIONS) == 0
+    assert seen == [True] and not somebody_measures()
