@@ -1,10 +1,13 @@
 """A calibration is a matrix of one cell and itself; what it finds is kept for later verdicts."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sandbox.commands import calibrate
 from sandbox.commands.calibrate import CalibrateOptions, a_against_a
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.calibration import Calibration
 from sandbox.run.calibration_file import calibration_path, change_calibration, read_calibration
 from sandbox.run.schedule import schedule
@@ -36,3 +39,10 @@ def test_a_broken_cache_is_no_calibration() -> None:
     calibration_path().parent.mkdir(parents=True)
     calibration_path().write_text("{")
     assert read_calibration() == Calibration()
+
+
+def test_a_mistyped_profile_is_refused_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "run_experiment", lambda *_: pytest.fail("it began"))
+    with pytest.raises(SandboxError, match="unknown term 'mysqll@9.7'") as refused:
+        calibrate.run(replace(OPTIONS, profile="mysqll@9.7"))
+    assert refused.value.exit_code is ExitCode.BAD_INPUT

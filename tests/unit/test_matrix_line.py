@@ -42,3 +42,9 @@ def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
     *_, last = text.splitlines()[-1].split("\r")
     assert last.startswith("12/99  block 2/9  threads-4  measure    3 s") and "tps 1,000" in last
     assert all(len(part) <= 98 for line in text.splitlines() for part in line.split("\r"))
+
+
+def test_a_plan_is_told_as_it_is() -> None:
+    stream = io.StringIO()
+    MatrixLine(stream).plan(["What a proxy costs", "", "  arm1  mysql"])
+    assert stream.getvalue() == "What a proxy costs\n\n  arm1  mysql\n"

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox.commands.matrix import run_experiment
-from sandbox.commands.matrix_plan import need_images
+from sandbox.commands.matrix_plan import need_images, plan_request
 from sandbox.commands.matrix_request import bench_of
+from sandbox.commands.planning import planned
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import Experiment
 from sandbox.plan.matrix import Cell, Change, Matrix
@@ -38,7 +39,8 @@ class CalibrateOptions:
 def run(options: CalibrateOptions) -> int:
     """Runs A/A pairs, keeps what they say, prints it; returns the exit code."""
     experiment = a_against_a(options)
-    bench_of(experiment.cells[0], experiment.matrix)  # refused before anything starts
+    bench_of(experiment.cells[0], experiment.matrix)  # what was mistyped is refused before anything starts
+    planned(plan_request(experiment.cells[0]))
     need_images(experiment)
     result = run_experiment(experiment, options.pairs, {}, None, False)
     part, records = result.manifest.matrix, result.records()

@@ -5,29 +5,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sandbox.commands.matrix_data import DataMaker, data_of_arms, foreseen_s
-from sandbox.commands.matrix_file import find_matrix
+from sandbox.commands.matrix_file import find_matrix, matrix_path
 from sandbox.commands.matrix_line import MatrixLine
 from sandbox.commands.matrix_plan import (
+    foresee,
     foreseen_words,
     need_baseline,
+    need_comparison,
     settled,
     show_plan,
     skipped_cells,
 )
-from sandbox.commands.matrix_request import bench_of, benches_of_arms, matrix_request, stack_requests
+from sandbox.commands.matrix_request import benches_of_arms, benches_of_file, matrix_request, stack_requests
 from sandbox.commands.matrix_stacks import StackMaker
 from sandbox.commands.measure import RESULTS
-from sandbox.commands.workload import refuse_idle_factors
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import Experiment, make_experiment
 from sandbox.plan.matrix import Matrix
-from sandbox.results.observe import canary_differences, kind_of_canary
+from sandbox.report.matrix_view import experiment_lines
+from sandbox.results.calibration import Known
+from sandbox.results.observe import canary_differences, kind_of_canary, noise_of, noted
 from sandbox.results.statistics.many import blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.run.arms import Arms
 from sandbox.run.calibration_file import change_calibration, read_calibration
 from sandbox.run.matrix import run_matrix
+from sandbox.run.matrix_result import part_of
 from sandbox.stack.engine import Docker
+from sandbox.stack.keeping import measuring
 from sandbox.stack.locks import locked
 from sandbox.stack.remove import LOCK_PATIENCE_S
 
@@ -51,8 +56,7 @@ def run(options: MatrixOptions) -> int:
     """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for what cannot be run at all."""
     matrix = settled(_adjusted(find_matrix(options.matrix), options))
     experiment = make_experiment(matrix, options.only)
-    benches = [bench_of(cell, experiment.matrix) for cell in experiment.cells]  # refused before anything starts
-    refuse_idle_factors(matrix.factors, [bench.workload.workload for bench in benches])
+    benches = benches_of_file(experiment, matrix_path(options.matrix))  # refused before anything starts
     files = {
         cell.change.workload or "": bench.workload.file for cell, bench in zip(experiment.cells, benches, strict=True)
     }
@@ -65,17 +69,21 @@ def run(options: MatrixOptions) -> int:
         data_s = foreseen_s(data_of_arms(benches_of_arms(experiment, skipped)), docker)
         return show_plan(request, RESULTS, data_s, options.as_json)
     need_baseline(experiment, skipped)
-    result = run_experiment(experiment, blocks, skipped, options.seed, options.new)
-    known = noise_of(result)
+    need_comparison(experiment, skipped)
+    result = run_experiment(experiment, blocks, skipped, options.seed, options.new, plan=True)
+    known = known_noise(result)
     learn_from(result)
     return show_result(result, options.as_json, known)
 
 
-def noise_of(result: ResultFolder) -> dict[str, float] | None:
-    """What this host's own noise is known to be for this kind of run."""
-    part, records = result.manifest.matrix, result.records()
-    kind = kind_of_canary(part, records) if part else None
-    return read_calibration().sds(kind) if kind else None
+def known_noise(result: ResultFolder) -> Known:
+    """What this host's own noise is known to be for runs such as these, by their workloads."""
+    return noise_of(part_of(result), result.records(), read_calibration())
+
+
+def note_noise(result: ResultFolder, known: Known) -> None:
+    """Enters what was known in the result: a report that is made later says the same."""
+    result.note_calibration(noted(part_of(result), result.records(), known))
 
 
 def learn_from(result: ResultFolder) -> None:
@@ -86,13 +94,14 @@ def learn_from(result: ResultFolder) -> None:
         change_calibration(lambda known: known.grown(kind, canary_differences(part, records)))
 
 
-def show_result(result: ResultFolder, as_json: bool, calibrated: Mapping[str, float] | None) -> int:
+def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """Prints the verdicts, and leaves the result's report. Raises SandboxError (exit 4) where no run was any good."""
     from sandbox.commands import report
     from sandbox.report.lost_runs import lost_runs
     from sandbox.report.verdict_table import verdict_data, verdict_lines
 
-    result.note_calibration(calibrated)
+    if result.manifest.matrix is not None:
+        note_noise(result, known)
     manifest, runs = result.manifest, report.read_runs(result)
     part = manifest.matrix
     if part is None:
@@ -130,22 +139,28 @@ def run_experiment(
     seed: int | None,
     afresh: bool,
     gate: bool = False,
+    plan: bool = False,
 ) -> ResultFolder:
     """Runs it on stacks of its own, with progress on standard error. Raises SandboxError (exit 130) on Ctrl-C.
 
     ``gate``: with a block before the first that is thrown away, and not beyond the first failure of the environment.
+    ``plan``: begins with all that PLAN=1 shows.
     """
     docker, line = Docker(), MatrixLine()
     request = matrix_request(experiment, blocks, skipped, seed, afresh, docker, gate)
     benches = benches_of_arms(experiment, skipped)
     data = data_of_arms(benches)
-    line.line("; ".join([experiment.matrix.title, *foreseen_words(request, RESULTS, foreseen_s(data, docker))]))
+    foreseen = foresee(request, RESULTS, foreseen_s(data, docker))
+    if plan:
+        line.plan(experiment_lines(experiment, foreseen))
+    else:
+        line.line("; ".join([experiment.matrix.title, *foreseen_words(foreseen)]))
     prefix = f"matrix-{experiment.key[:6]}"
     maker = StackMaker(docker)
     stacks = Arms(prefix, stack_requests(experiment), maker.up, maker.down)
     wait = "another command runs the same matrix; waiting for it"
     try:
-        with locked(f"matrix-{experiment.key}", lambda: line.line(wait), LOCK_PATIENCE_S):
+        with locked(f"matrix-{experiment.key}", lambda: line.line(wait), LOCK_PATIENCE_S), measuring(line.line):
             maker.begin_alike(data, benches, DataMaker(f"{prefix}-data", line, docker))
             return run_matrix(request, stacks, RESULTS, line)
     except KeyboardInterrupt:

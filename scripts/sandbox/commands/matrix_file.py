@@ -1,20 +1,30 @@
 """Finds and reads a matrix file; what is wrong with it is told with file and line."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
+from sandbox.commands.matrix_words import refuse_unknown_assignments, refuse_unknown_terms
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.library import CHECKOUT
+from sandbox.library import CHECKOUT, load_library
 from sandbox.plan.matrix import Change, Matrix
+from sandbox.results.statistics.metrics import METRICS
 
 MATRICES = CHECKOUT / "profiles" / "matrices"
+Place = Sequence[int | str]
+"""Keys and positions, from the top of a file down."""
 
 
 def find_matrix(word: str | None, folder: Path = MATRICES) -> Matrix:
     """The matrix of a name in ``profiles/matrices/``, or of any path. Raises SandboxError (exit 2)."""
+    return read_matrix(matrix_path(word, folder))
+
+
+def matrix_path(word: str | None, folder: Path = MATRICES) -> Path:
+    """The file that a name or path means. Raises SandboxError (exit 2) for a name that there is none of."""
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     if not word:
         raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={known[0]}")
@@ -23,32 +33,93 @@ def find_matrix(word: str | None, folder: Path = MATRICES) -> Matrix:
         path = Path(word)
     elif word not in known:
         raise SandboxError(f"there is no matrix '{word}'", did_you_mean(word, known), "try: make matrix MATRIX=quick")
-    return read_matrix(path)
+    return path
 
 
 def read_matrix(path: Path) -> Matrix:
     """The matrix in a file. Raises SandboxError (exit 2) naming file, line, and what is allowed."""
+    tree, data = _parsed(path)
+    if not isinstance(data, dict):
+        raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
+    try:
+        matrix = Matrix.model_validate({**data, "name": path.stem})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
+        place = ".".join(str(part) for part in first["loc"])
+        told = _allowed(first["msg"], first["type"])
+        raise _wrong(path, line_of(tree, loc), f"{place}: {told}" if place else told) from problem
+    _check_metrics(matrix, path, tree)
+    _check_words(matrix, path)
+    return matrix
+
+
+def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:
+    """What is wrong with something that a matrix file asks for, told of the file and of ``place`` in it."""
+    line = line_of(_parsed(path)[0], place)
+    return SandboxError(f"{path}:{line}: {error.what}", error.known, _next_step(path))
+
+
+def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
+    """A file's tree, which knows the lines, and its data."""
     try:
         text = path.read_text(encoding="utf-8")
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
-    except OSError as problem:
+        _refuse_repeated_keys(tree, path)
+        return tree, data
+    except (OSError, UnicodeDecodeError) as problem:
         raise SandboxError(f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         raise _wrong(path, mark.line + 1 if mark else 1, getattr(problem, "problem", None) or str(problem)) from problem
-    if not isinstance(data, dict):
-        raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
-    try:
-        return Matrix.model_validate({**data, "name": path.stem})
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        told = _allowed(first["msg"], first["type"])
-        raise _wrong(path, line_of(tree, first["loc"]), f"{place}: {told}" if place else told) from problem
 
 
-def line_of(tree: yaml.Node | None, place: Sequence[int | str]) -> int:
+def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
+    """YAML takes the last of two, and a level that was copied and not renamed would be gone."""
+    seen = set()
+    for child in node.value if isinstance(node, yaml.CollectionNode) else ():
+        key, value = child if isinstance(child, tuple) else (None, child)
+        if key is not None and key.value in seen:
+            raise _wrong(path, key.start_mark.line + 1, f"the key '{key.value}' stands there twice")
+        seen.add(key and key.value)
+        _refuse_repeated_keys(value, path)
+
+
+def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
+    for position, name in enumerate(matrix.metrics):
+        if name in METRICS and name not in matrix.metrics[:position]:
+            continue
+        told = "it stands there twice" if name in METRICS else f"there is none; {did_you_mean(name, METRICS)}"
+        raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {told}")
+
+
+def _check_words(matrix: Matrix, path: Path) -> None:
+    """Words that there are none of, at any level: a mistake in the file, where a cell that cannot run is skipped."""
+    library = load_library()
+    for place, change in changes_of(matrix):
+        profile = [change.profile] if change.profile else []
+        for field, texts, refuse in (
+            ("profile", profile, refuse_unknown_terms),
+            ("add", change.add, refuse_unknown_terms),
+            ("set", change.set, refuse_unknown_assignments),
+        ):
+            try:
+                for text in texts:
+                    refuse(text, library)
+            except SandboxError as error:
+                raise refused_at(path, (*place, field), error) from error
+
+
+def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
+    """What all cells have in common, then every level, each with its place in the file."""
+    yield ("common",), matrix.common
+    for factor, levels in matrix.factors.items():
+        for level, change in levels.items():
+            yield ("factors", factor, level), change
+
+
+def line_of(tree: yaml.Node | None, place: Place) -> int:
     """Line of the deepest part of ``place`` that the file has, counted from 1."""
     line = tree.start_mark.line + 1 if tree else 1
     for part in place:
@@ -80,4 +151,8 @@ def _allowed(message: str, kind: str) -> str:
 
 
 def _wrong(path: Path, line: int, told: str) -> SandboxError:
-    return SandboxError(f"{path}:{line} is no matrix", told, f"mend the file; then: make matrix MATRIX={path} PLAN=1")
+    return SandboxError(f"{path}:{line} is no matrix", told, _next_step(path))
+
+
+def _next_step(path: Path) -> str:
+    return f"mend the file; then: make matrix MATRIX={path} PLAN=1"

@@ -1,6 +1,7 @@
 """Progress of a matrix on standard error: in a terminal one line that moves, elsewhere one line a run."""
 
 import sys
+from collections.abc import Iterable
 from typing import TextIO
 
 from sandbox.commands.measure import second_text
@@ -16,9 +17,9 @@ _TOLD_STEPS = ("start", "host check")
 class MatrixLine:
     """Shows events as they come."""
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
-        self._stream = stream
-        self._terminal = stream.isatty()
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._terminal = self._stream.isatty()
         self._open = False
         self._head = ""
         self.done = self.runs = 0
@@ -33,6 +34,10 @@ class MatrixLine:
             self._moving(f"{self._head.partition('  left')[0]}  {second_text(event).strip()}")
         elif isinstance(event, Progress) and event.step in _TOLD_STEPS:
             self.line(f"{event.step}  {event.text}")
+
+    def plan(self, lines: Iterable[str]) -> None:
+        """What is about to be run, as PLAN=1 shows it."""
+        print("\n".join(lines), file=self._stream, flush=True)
 
     def line(self, text: str) -> None:
         """One line that stays."""

@@ -58,6 +58,8 @@ def _reason(cell: Cell) -> str | None:
     try:
         missing = planned(plan_request(cell)).unavailable()
     except SandboxError as error:
+        if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not what the cell asks for
+            raise
         return f"{error.what}: {error.known}"
     references = sorted({node.choice.reference for node in missing})
     return f"cannot be had here: {', '.join(references)}" if references else None
@@ -78,6 +80,19 @@ def need_baseline(experiment: Experiment, skipped: Mapping[str, str]) -> None:
             f"try: make matrix MATRIX={experiment.matrix.name} PLAN=1   (shows what can)",
             ExitCode.ENVIRONMENT,
         )
+
+
+def need_comparison(experiment: Experiment, skipped: Mapping[str, str]) -> None:
+    """Raises SandboxError (exit 4) where the cells that can run here have none to be compared with."""
+    if experiment.tests_without(skipped):
+        return
+    first = next(cell.name for cell in experiment.cells if cell.name in skipped)
+    raise SandboxError(
+        f"of the matrix {experiment.matrix.name} nothing that could be compared can run here",
+        f"{len(skipped)} of {len(experiment.cells)} cells cannot; {first}: {skipped[first]}",
+        f"try: make matrix MATRIX={experiment.matrix.name} PLAN=1   (shows what can)",
+        ExitCode.ENVIRONMENT,
+    )
 
 
 def foresee(request: MatrixRequest, results: Path, data_s: float) -> Foreseen:
@@ -102,9 +117,8 @@ def foresee(request: MatrixRequest, results: Path, data_s: float) -> Foreseen:
     return Foreseen(request.blocks, request.skipped, seconds, stacks, going_on)
 
 
-def foreseen_words(request: MatrixRequest, results: Path, data_s: float) -> list[str]:
-    """The same in a few words, for the line that a matrix begins with."""
-    foreseen = foresee(request, results, data_s)
+def foreseen_words(foreseen: Foreseen) -> list[str]:
+    """The same in a few words, for the line that an experiment without a plan to show begins with."""
     told = [f"about {duration(foreseen.seconds)}"]
     if foreseen.going_on:
         name, done = foreseen.going_on

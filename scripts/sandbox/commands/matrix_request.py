@@ -1,14 +1,17 @@
 """What a matrix asks for: the load of each cell, the stack of each arm, all that the runner must know."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from sandbox.commands.matrix_file import Place, changes_of, refused_at
 from sandbox.commands.matrix_plan import plan_request
 from sandbox.commands.planning import check_limits, planned
-from sandbox.commands.workload import resolve_workload
+from sandbox.commands.workload import refuse_idle_factors, resolve_workload
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import node_context
 from sandbox.plan.experiment import Experiment
-from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell, Matrix
+from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.plan.model import PlanRequest
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.variables import effective_variables
@@ -38,6 +41,47 @@ def bench_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     workload = resolve_workload(change.workload or DEFAULT_WORKLOAD, change.options)
     conditions = matrix.conditions_of(cell)
     return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions)
+
+
+def benches_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
+    """The load of every cell of a matrix file. Raises SandboxError (exit 2) naming file and line of what cannot be."""
+    matrix = experiment.matrix
+    benches = []
+    for cell in experiment.cells:
+        try:
+            benches.append(bench_of(cell, matrix))
+        except SandboxError as error:
+            if error.exit_code is not ExitCode.BAD_INPUT:
+                raise
+            raise refused_at(path, _place_at_fault(cell, matrix, error), error) from error
+    for factor, levels in matrix.factors.items():
+        try:
+            refuse_idle_factors({factor: levels}, [bench.workload.workload for bench in benches])
+        except SandboxError as error:
+            raise refused_at(path, ("factors", factor), error) from error
+    return benches
+
+
+def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
+    """The key from which on a load is refused for the same reason, where those of the file are laid down one by one."""
+    change = Change()
+    for place, key in _keys_of(cell, matrix):
+        change = key.over(change)
+        try:
+            bench_of(Cell(cell.levels, change), matrix)
+        except SandboxError as found:
+            if found.what == error.what:
+                return place
+    return ()
+
+
+def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
+    """Every key that a cell is made of, each with its place; the workload before its options."""
+    chosen = {("common",), *(("factors", factor, level) for factor, level in cell.levels.items())}
+    for place, change in changes_of(matrix):
+        for name in Change.model_fields if place in chosen else ():
+            if name in change.model_fields_set:
+                yield (*place, name), Change.model_validate({name: getattr(change, name)})
 
 
 def _planned_variables(request: PlanRequest) -> dict[str, str]:

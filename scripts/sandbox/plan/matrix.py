@@ -23,6 +23,14 @@ Depth = Literal["slices", "restart"]
 Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
 
 
+class MisplacedError(ValueError):
+    """What is wrong with a matrix as a whole; ``place``: where in the file, as pydantic tells of a single key."""
+
+    def __init__(self, told: str, *place: int | str) -> None:
+        super().__init__(told)
+        self.place = place
+
+
 def _texts(value: Any) -> Any:
     """One text, or a list of them."""
     return [value] if isinstance(value, str) else value
@@ -139,13 +147,15 @@ class Matrix(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
         baselines = {name: [level, *self.baseline_else.get(name, [])] for name, level in self.baseline.items()}
-        for rule in [baselines, *self.exclude, *(condition.where for condition in self.conditions)]:
-            for factor, levels in rule.items():
-                for level in levels:
-                    self._known(factor, level)
+        self._known(baselines, "baseline")
+        for position, rule in enumerate(self.exclude):
+            self._known(rule, "exclude", position)
+        for position, condition in enumerate(self.conditions):
+            self._known(condition.where, "conditions", position, "where")
         for name in self.factors:
             if not self.factors[name]:
-                raise ValueError(f"factor {name} has no level")
+                raise MisplacedError(f"factor {name} has no level", "factors", name)
+            self._distinct(name)
         size = reduce(lambda product, levels: product * len(levels), self.factors.values(), 1)
         if size > LARGEST_MATRIX:
             raise ValueError(f"{size} cells; the largest matrix has {LARGEST_MATRIX}")
@@ -153,11 +163,28 @@ class Matrix(BaseModel):
             raise ValueError("some cell has no profile: give one under common, or in every level of a factor")
         return self
 
-    def _known(self, factor: str, level: str) -> None:
-        if factor not in self.factors:
-            raise ValueError(f"there is no factor '{factor}'; there are {', '.join(self.factors)}")
-        if level not in self.factors[factor]:
-            raise ValueError(f"factor {factor} has no level '{level}'; it has {', '.join(self.factors[factor])}")
+    def _distinct(self, factor: str) -> None:
+        """Cells of one name would take each other's folder; on some file systems ``A`` and ``a`` are one name too."""
+        folders: dict[str, str] = {}
+        for level in self.factors[factor]:
+            other = folders.setdefault(_slug(f"{factor}-{level}").lower(), level)
+            if other != level:
+                raise MisplacedError(
+                    f"{factor}: the levels '{other}' and '{level}' would share a folder, which is named after their "
+                    f"letters and digits; give them names, as in {factor}: {{one: {{…}}, another: {{…}}}}",
+                    "factors", factor, level,
+                )  # fmt: skip
+
+    def _known(self, rule: Mapping[str, list[str]], *place: int | str) -> None:
+        for factor, levels in rule.items():
+            known = self.factors.get(factor)
+            if known is None:
+                told = f"there is no factor '{factor}'; there are {', '.join(self.factors)}"
+                raise MisplacedError(told, *place, factor)
+            for level in levels:
+                if level not in known:
+                    told = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
+                    raise MisplacedError(told, *place, factor, level)
 
     def all_cells(self) -> Iterator["Cell"]:
         """Every combination of levels that no exclusion rules out, in the order of the file."""
@@ -218,6 +245,10 @@ class Cell:
 
 def _levels(factor: str, given: Any) -> Any:
     """Levels as a mapping; the short form is a list of values of the key that the factor is named after."""
+    names = [level_name(value) for value in given] if isinstance(given, list | Mapping) else []
+    for name in names:
+        if names.count(name) > 1:
+            raise MisplacedError(f"factor {factor} has the level '{name}' twice", "factors", factor, name)
     if isinstance(given, list):
         option = factor.removeprefix(OPTION_FACTOR)
         if option != factor:

@@ -39,7 +39,7 @@ class Foreseen:
 def experiment_lines(experiment: Experiment, foreseen: Foreseen) -> list[str]:
     """What PLAN=1 prints: question, factors, stacks, cells, how many runs, how long, and what they can tell."""
     matrix = experiment.matrix
-    lines = [matrix.title, matrix.question, ""]
+    lines = [*_wrapped("", matrix.title), *_wrapped("", matrix.question), ""]
     for factor, levels, told in _factors(experiment):
         lines += [*_wrapped(f"  {factor}: ", levels), f"    {told}"]
     lines += ["", *_stacks(experiment, foreseen), ""]
@@ -134,4 +134,6 @@ def _size(experiment: Experiment, foreseen: Foreseen) -> list[str]:
     lines.append(f"{tests} comparisons at once: one lone difference among them takes {needed} blocks")
     if blocks < needed:
         lines.append(f"WARNING: with {blocks} blocks no lone difference can be called real (BLOCKS={needed})")
-    return [*lines, *(f"left out: {name} {', '.join(levels)}" for name, levels in experiment.left_out.items())]
+    for name, levels in experiment.left_out.items():
+        lines += _wrapped(f"left out: {name} ", ", ".join(levels))
+    return lines

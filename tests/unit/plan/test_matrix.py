@@ -86,6 +86,9 @@ def test_excluded_combinations_are_no_cells() -> None:
         ({"common": {}}, "some cell has no profile"),
         ({"factors": {"threads": list(range(1, 2002))}, "baseline": {}}, "the largest matrix has 2000"),
         ({"isolation": "x"}, "isolation"),
+        ({"factors": {"x": {"off": {}, False: {"threads": 1}}}, "baseline": {}}, "factor x has the level 'off' twice"),
+        ({"factors": {"set": ["a=-1", "a=1"]}, "baseline": {}}, "'a=-1' and 'a=1' would share a folder"),
+        ({"factors": {"x": {"A": {}, "a": {}}}, "baseline": {}}, "'A' and 'a' would share a folder"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:

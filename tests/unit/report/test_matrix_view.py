@@ -1,6 +1,7 @@
 """A matrix before it runs: what it varies, how long it takes, what it can tell."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from sandbox.plan.experiment import Experiment, make_experiment
@@ -35,6 +36,15 @@ def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> 
     assert "6 comparisons at once: one lone difference among them takes 8 blocks" in text
     assert "WARNING" not in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_long_questions_and_long_lists_of_what_is_left_out_are_wrapped() -> None:
+    made = experiment("threads=1")
+    asked = made.matrix.model_copy(update={"title": "A title " * 20, "question": "What does it cost? " * 10})
+    told = replace(made, matrix=asked, left_out={"threads": [str(number) for number in range(100)]})
+    lines = experiment_lines(told, foreseen(told))
+    assert max(map(len, lines)) <= 100
+    assert "left out: threads 0, 1, 2," in "\n".join(lines) and lines[-1].endswith(" 98, 99")
 
 
 def test_too_few_blocks_are_warned_of() -> None:
