@@ -8,7 +8,9 @@ import pytest
 from sandbox.commands import report
 from sandbox.commands.made_up import write_made_up
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.results.store import Manifest, ResultFolder
+from sandbox.results.observe import noted
+from sandbox.results.store import ResultFolder
+from sandbox.run.matrix_result import part_of
 from unit.results.samples import sample_record
 from unit.results.test_store import STARTED, manifest
 
@@ -102,12 +104,12 @@ def test_a_record_of_another_version_says_which_part_it_is(tmp_path: Path) -> No
 
 def test_the_noise_that_was_known_at_the_end_is_kept(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 168)
-    result.note_calibration({"tps": 0.5, "latency_p95_ms": 0.5})
+    noisy = {name: {"tps": 0.5, "latency_p95_ms": 0.5} for name in ("oltp_point_select", "oltp_read_write")}
+    result.note_calibration(noted(part_of(result), result.records(), noisy))
     written = report.write_report(result)[1].read_text()
     assert "is worse" not in written, "with such noise nothing can be said"
-    result.note_calibration(None)
-    part = Manifest.model_validate_json((result.path / "manifest.json").read_text()).matrix
-    assert part and part.calibrated == {}
+    result.note_calibration(noted(part_of(result), result.records(), {}))
+    assert part_of(result).calibrated == {}
     assert "is worse" in report.write_report(result)[1].read_text()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(h
     assert part_of(result).calibrated == before != read_calibration().sds(kind), "what it taught is for the next"
     change_calibration(lambda known: known.calibrated(kind, {"tps": [1.0, -1.0]}))
     judged = smoke.smoke_look(result).look.judged
-    assert judged and judged.noise["tps"] == ("calibrated", (before or {})["tps"])
+    assert judged and judged.noise["oltp_read_write", "tps"] == ("calibrated", (before or {})["tps"])
 
 
 def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
@@ -254,3 +255,26 @@ def test_the_workflow_calls_it_with_options_that_it_has() -> None:
     used = {f"--{word}" for word in re.findall(r"--([a-z-]+)", script)}
     known = command_options()["smoke"]
     assert used and {variable_of(option) for option in used} <= set(known)
+
+
+def test_the_workflow_comments_what_was_refused_before_anything_was_measured(tmp_path: Path) -> None:
+    workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
+    (script,) = [step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "comment"]
+    (tmp_path / "gh").write_text("#!/bin/sh\ncat smoke.md\n")
+    (tmp_path / "gh").chmod(0o755)
+    (tmp_path / "smoke.md").touch()
+    (tmp_path / "smoke.err").write_text("progress\nthere is no image x\nknown: y\ntry: make images\n")
+    path = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "GITHUB_STEP_SUMMARY": "summary",
+        "NUMBER": "1",
+        "GITHUB_REPOSITORY": "a/b",
+    }
+    told = subprocess.run(
+        ["bash", "-e", "-c", script], cwd=tmp_path, env=path, capture_output=True, text=True, check=True
+    )
+    assert (
+        told.stdout
+        == (tmp_path / "summary").read_text()
+        == ("## Smoke benchmark: not carried out\n\n```text\nthere is no image x\nknown: y\ntry: make images\n```\n")
+    )

@@ -11,7 +11,7 @@ from sandbox.commands.measure import RESULTS
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.differences import differences_between
-from sandbox.results.observe import judge_matrix, observations
+from sandbox.results.observe import judge_matrix, noise_of, observations
 from sandbox.results.store import ResultFolder
 from sandbox.results.unpaired import Side, UnpairedVerdict, compare_results, matched
 from sandbox.run.calibration_file import read_calibration
@@ -56,10 +56,8 @@ def read_side(result: ResultFolder) -> Side:
     tell_skipped(result, broken, lambda text: print(text, file=sys.stderr))
     part = manifest.matrix
     runs = observations(records, result.series, part.depth if part else "restart")
-    judged = None
-    if part:
-        side = Side(result.path.name, manifest, records, runs, None)
-        judged = judge_matrix(part, records, result.series, read_calibration().sds(side.kind) if side.kind else None)
+    known = noise_of(part, records, read_calibration()) if part else {}
+    judged = judge_matrix(part, records, result.series, known) if part else None
     return Side(result.path.name, manifest, records, runs, judged)
 
 

@@ -83,7 +83,7 @@ def _index(options: ExportOptions, results: Path) -> OpenIndex:
 def _benchstat(options: ExportOptions, results: Path) -> None:
     folders = all_results(results) if options.result == ALL else [_found(options, results)]
     sides = [_side(folder) for folder in folders]
-    if not any(record.status == "ok" for side in sides for record in side.records):
+    if not any(record.counts for side in sides for record in side.records):
         raise _empty(folders)
     _write("\n".join(benchstat_lines(sides)) + "\n", options)
 

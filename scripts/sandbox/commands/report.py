@@ -1,7 +1,7 @@
 """report: a result as one HTML page, a summary in Markdown, and its charts as pictures."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from sandbox.report.run_data import RunData
 from sandbox.report.summary import summary
 from sandbox.results.compare import Judged
 from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.observe import judge_matrix, kind_of_canary
+from sandbox.results.observe import judge_matrix, noise_of
 from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import Manifest, ResultFolder, all_results, write_atomically
@@ -93,16 +93,8 @@ def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:
     """The verdicts, by the noise that was known when the matrix ended, so that a report can be made again."""
     records = [run.record for run in runs]
     series = {run.name: run.seconds.get("tps", ()) for run in runs}
-    noise = known_noise(part, records)
+    noise = noise_of(part, records, read_calibration())
     return judge_matrix(part, records, lambda record: series[f"{record.cell}.{record.block}"], noise)
-
-
-def known_noise(part: MatrixPart, records: Sequence[Record]) -> Mapping[str, float] | None:
-    """What was noted when the matrix ended; for one that has not, what this host's noise is known to be now."""
-    if part.calibrated is not None:
-        return part.calibrated or None
-    kind = kind_of_canary(part, records)
-    return read_calibration().sds(kind) if kind else None
 
 
 def write_matrix(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from sandbox.commands.matrix import learn_from, noise_of, run_experiment
+from sandbox.commands.matrix import known_noise, learn_from, note_noise, run_experiment
 from sandbox.commands.matrix_plan import plan_request
 from sandbox.commands.matrix_request import bench_of
 from sandbox.commands.planning import check_limits, need_profile, planned
@@ -20,10 +20,11 @@ from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
+from sandbox.results.calibration import Calibration
 from sandbox.results.gate import EXIT_CODES, Look
 from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.observe import judge_matrix
-from sandbox.results.record import Record
+from sandbox.results.observe import judge_matrix, noise_of
+from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.matrix_result import part_of
 from sandbox.run.open_run import LARGEST_SEED
@@ -160,7 +161,7 @@ def _run(experiment: Experiment, seed: int | None) -> ResultFolder:
             raise
         known = "every run that ended is saved, every stack is removed; a gate is never gone on with"
         raise SandboxError(error.what, known, "try: the same command again", ExitCode.INTERRUPTED) from None
-    result.note_calibration(noise_of(result))  # before its own canary is learned from: no look sets its own margin
+    note_noise(result, known_noise(result))  # before its own canary is learned from: no look sets its own margin
     learn_from(result)
     return result
 
@@ -173,10 +174,15 @@ def smoke_look(result: ResultFolder) -> SmokeLook:
 
 
 def _judged(result: ResultFolder, part: MatrixPart, records: list[Record]) -> Look:
-    good = any(record.status == "ok" and record.block for record in records)
-    judged = judge_matrix(part, records, result.series, part.calibrated or None) if good else None
-    lost = next((f"{record.cell}: {record.reason}" for record in records if record.status == "infra_error"), None)
-    return Look(judged, part.blocks, lost)
+    good = any(record.counts for record in records)
+    known = noise_of(part, records, Calibration())  # as noted
+    judged = judge_matrix(part, records, result.series, known) if good else None
+    return Look(judged, part.blocks, _first(records, "infra_error"), _first(records, "failed"))
+
+
+def _first(records: list[Record], status: Status) -> str | None:
+    """The first run that ended so, with its reason."""
+    return next((f"{record.cell}: {record.reason}" for record in records if record.status == status), None)
 
 
 def _log_tail(result: ResultFolder, record: Record) -> list[str]:

@@ -14,6 +14,7 @@ _TOLD = {
     "too noisy": "cannot be told from noise",
     "not_steady": "did not run steadily",
     "infra_error": "failed for reasons of the environment",
+    "failed": "failed",
 }
 
 

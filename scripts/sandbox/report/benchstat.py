@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from sandbox.report.load_told import options_told, tables_told
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import Side
@@ -31,7 +32,7 @@ def benchstat_lines(sides: Sequence[Side]) -> Iterator[str]:
         yield from (f"# {key}: {value}" for key, value in _about(side).items())
         cells = side.cells
         for record in side.records:
-            if record.status != "ok" or record.cell not in cells or not (values := _values(record)):
+            if not record.counts or record.cell not in cells or not (values := _values(record)):
                 continue
             for key, value in _conditions(side, record).items():
                 if told.get(key) != value:
@@ -62,7 +63,8 @@ def _conditions(side: Side, record: Record) -> dict[str, str]:
         "workload": _one_line(load.name),
         "seconds": str(load.seconds),
         "warmup-seconds": str(load.warmup_s),
-        "data": f"{load.tables} tables of {load.rows_per_table} rows, {keys}",
+        "data": ", ".join(filter(None, (tables_told(load), keys))),
+        "options": _one_line(options_told(load)) or "none",
     }
 
 

@@ -27,4 +27,4 @@ class RunData:
     @property
     def good(self) -> bool:
         """Whether its figures count."""
-        return self.record.status == "ok"
+        return self.record.counts

@@ -44,7 +44,8 @@ def _undecided(look: Look) -> str:
 
 def _why(look: Look) -> str:
     if look.incomplete:
-        return f"Fewer blocks than the {look.blocks} that were planned came out good."
+        reason = f" ({look.failed})" if look.failed else ""
+        return f"Fewer blocks than the {look.blocks} that were planned came out good{reason}."
     if look.worse:
         return f"The looks contradict each other: {_effects(look, look.worse)} is worse in the repetition alone."
     if look.judged and look.judged.unfit:
@@ -68,6 +69,8 @@ def _with_blocks(verdict: Verdict) -> str:
 
 
 def _environment(look: Look) -> str:
+    if look.lost is None and look.failed:
+        return f"Nothing can be said: no run was any good ({look.failed})."
     reason = look.lost or "no run was any good"
     return f"Nothing can be said: {reason}. Trouble of the environment is never a regression."
 

@@ -5,11 +5,12 @@ import statistics
 from collections.abc import Sequence
 
 from sandbox.plan.smoke import BASE, HEAD
+from sandbox.report.load_told import options_told, tables_told
 from sandbox.report.matrix_view import duration
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold, shown
 from sandbox.report.summary import again
-from sandbox.report.verdict_table import calibrate_command
+from sandbox.report.verdict_table import calibrate_commands
 from sandbox.results.arms import differences
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import Outcome
@@ -76,7 +77,7 @@ def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
     values = [
         value
         for record in records
-        if record.cell == cell and record.block and record.status == "ok"
+        if record.cell == cell and record.counts
         for value in [getattr(record.metrics, metric)]
         if value is not None
     ]
@@ -108,18 +109,15 @@ def _load(told: SmokeTold) -> list[str]:
     load = record.workload
     writes = [each.metrics.writes_per_s for look in told.looks for each in look.records if each.status == "ok"]
     unseen = ["nothing was written: writes, commits and flushes are out of sight"] if set(writes) == {0} else []
-    return [
-        f"load: {load.name}, {load.threads} threads, {load.tables} tables of {load.rows_per_table:,} rows; "
-        f"host: {told.looks[0].part.host_class}",
-        *unseen,
-    ]
+    words = [load.name, f"{load.threads} threads", tables_told(load) or options_told(load)]
+    return [f"load: {', '.join(filter(None, words))}; host: {told.looks[0].part.host_class}", *unseen]
 
 
 def _notes(look: SmokeLook) -> list[str]:
     told = []
     judged, part = look.look.judged, look.part
-    if judged and any(source == "canary" for source, _ in judged.noise.values()):
-        told.append(f"not calibrated on this host: the canary's own noise sets δ (`{calibrate_command(part)}`)")
+    for command in calibrate_commands(part, judged) if judged else ():
+        told.append(f"not calibrated on this host: the canary's own noise sets δ (`{command}`)")
     for block, off in marked_blocks(part.host_checks).items():
         told.append(f"block {block}, seed {part.seed}: the machine was not itself ({off})")
     for record in look.records:

@@ -8,7 +8,15 @@ from typing import Any
 
 from sandbox.report.text_table import text_table
 from sandbox.report.unsteady_told import unsteady_told
-from sandbox.report.verdict_table import interval_told, margins_told, p_told, shown, word_told, wrapped
+from sandbox.report.verdict_table import (
+    interval_told,
+    margins_by_workload,
+    noise_data,
+    p_told,
+    shown,
+    word_told,
+    wrapped,
+)
 from sandbox.results.compare import unsteady_cells
 from sandbox.results.differences import Difference, Differences, data_of
 from sandbox.results.statistics.metrics import METRICS
@@ -28,7 +36,7 @@ def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: D
     """Both results, what else differs, one table a metric, notes."""
     lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
-        lines += [f"{metric}   B against A   {_margin(metric, compared)}".rstrip()]
+        lines += wrapped(f"{metric}   B against A   {_margin(metric, compared)}")
         verdicts = [each for each in compared.verdicts if each.metric == metric]
         lines += [f"  {line}" for line in _table(verdicts)]
         lines.append("")
@@ -51,7 +59,7 @@ def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Di
         "differences": data_of(differences),
         "unfit": list(compared.unfit),
         "unsteady": {name: _unsteady_data(side) for name, side in (("A", first), ("B", second))},
-        "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in compared.noise.items()},
+        "noise": noise_data(compared.noise),
         "verdicts": [_data(verdict) for verdict in compared.verdicts],
         "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
     }
@@ -133,9 +141,8 @@ def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
 
 
 def _margin(name: str, compared: Unpaired) -> str:
-    source, sd = compared.noise[name]
-    effects = [each.judgement.effect for each in compared.verdicts if each.metric == name and each.judgement]
-    return margins_told(effects, "runs a side", {"unknown": "noise unknown"}.get(source, f"{source}, sd {sd:.3g}"))
+    verdicts = [each for each in compared.verdicts if each.metric == name]
+    return margins_by_workload(verdicts, "runs a side", compared.noise)
 
 
 def _notes(compared: Unpaired) -> list[str]:

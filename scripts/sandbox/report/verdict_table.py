@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +14,7 @@ from sandbox.results.host_checks import marked_blocks
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import Effect, Judgement
+from sandbox.results.unpaired import UnpairedVerdict
 
 WIDTH = 100
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
@@ -36,7 +37,7 @@ def verdict_lines(part: MatrixPart, judged: Judged) -> list[str]:
             for verdict in judged.canary
             if verdict.metric == name
         ]
-        lines += [f"{name}   {margin_told(name, judged)}"]
+        lines += wrapped(f"{name}   {margin_told(name, judged)}")
         lines += [f"  {line}" for line in text_table([*factors, *FIGURES], rows)]
         lines.append("")
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
@@ -51,7 +52,7 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "question": part.question,
         "unfit": judged.unfit,
         "unsteady": {cell: [asdict(change) for change in changes] for cell, changes in judged.unsteady.items()},
-        "noise": {name: {"from": source, "sd": sd} for name, (source, sd) in judged.noise.items()},
+        "noise": noise_data(judged.noise),
         "verdicts": [_data(verdict) for verdict in judged.verdicts],
         "canary": [_data(verdict) for verdict in judged.canary],
         "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
@@ -125,11 +126,36 @@ def shown(metric: Metric, effect: float) -> str:
     return f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
 
 
+def noise_data(noise: Mapping[tuple[str, str], tuple[str, float]]) -> list[dict[str, Any]]:
+    """Where the margins come from, as JSON data: one entry for each workload and metric."""
+    return [
+        {"workload": load, "metric": name, "from": source, "sd": sd} for (load, name), (source, sd) in noise.items()
+    ]
+
+
 def margin_told(name: str, judged: Judged) -> str:
-    """From which size on a difference counts, and how that is known."""
-    source, sd = judged.noise[name]
-    effects = [each.judgement.effect for each in judged.verdicts if each.metric == name and each.judgement]
-    return margins_told(effects, "blocks", f"{source}, sd {sd:.3g}")
+    """From which size on a difference counts, and how that is known; by workload where there are several."""
+    verdicts = [each for each in judged.verdicts if each.metric == name]
+    return margins_by_workload(verdicts, "blocks", judged.noise)
+
+
+def margins_by_workload(
+    verdicts: Sequence[Verdict] | Sequence[UnpairedVerdict],
+    units: str,
+    noise: Mapping[tuple[str, str], tuple[str, float]],
+) -> str:
+    """The same of verdicts on one metric; ``units``: what was counted, blocks or runs."""
+    effects: dict[tuple[str, str], list[Effect]] = {}
+    for each in verdicts:
+        if each.judgement:
+            effects.setdefault((each.workload, each.metric), []).append(each.judgement.effect)
+    told = {key[0]: margins_told(found, units, _source(*noise[key])) for key, found in effects.items()}
+    known = {load: text for load, text in told.items() if text}
+    return "; ".join(f"{load}: {text}" if len(known) > 1 else text for load, text in known.items())
+
+
+def _source(source: str, sd: float) -> str:
+    return "noise unknown" if source == "unknown" else f"{source}, sd {sd:.3g}"
 
 
 def margins_told(effects: Iterable[Effect], units: str, source: str) -> str:
@@ -144,10 +170,12 @@ def margins_told(effects: Iterable[Effect], units: str, source: str) -> str:
     return f"a difference counts from {told} on ({source})"
 
 
-def calibrate_command(part: MatrixPart) -> str:
-    """What makes this host known for runs such as the canary's."""
-    workload = f" WORKLOAD={part.canary_workload}" if part.canary_workload else ""
-    return f"make calibrate{workload} SECONDS={part.seconds}"
+def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
+    """What makes this host known for these runs, as far as it is not: a command for each workload."""
+    asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
+    loads = {load for (load, _), (source, _) in judged.noise.items() if source == "canary"}
+    words = sorted(asked.get(load, load) for load in loads)
+    return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
 
 
 def notes(part: MatrixPart, judged: Judged) -> list[str]:
@@ -155,8 +183,8 @@ def notes(part: MatrixPart, judged: Judged) -> list[str]:
     told = []
     if judged.unfit:
         told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
-    if any(source == "canary" for source, _ in judged.noise.values()):
-        told.append(f"not calibrated: the canary's own noise sets the margin   ({calibrate_command(part)})")
+    if commands := calibrate_commands(part, judged):
+        told.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
     told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged.unsteady, part.depth).items()]
     marked = marked_blocks(part.host_checks)
     told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]

@@ -1,6 +1,6 @@
 """How noisy a host is with itself: differences of A/A pairs, by host class, workload and run length (rule 7)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ MOST_KEPT = 400
 Differences = Mapping[str, Sequence[float]]
 """Metric → one difference for each block, on the metric's scale."""
 
+Known = Mapping[str, Mapping[str, float]]
+"""Workload → metric → standard deviation of A/A differences; without what was never calibrated."""
+
 
 class Calibration(Part):
     """What is known of this user's hosts: kind of run → metric → differences, oldest first."""
@@ -24,6 +27,11 @@ class Calibration(Part):
         """Standard deviation of A/A differences by metric that has any; None for a kind of run never calibrated."""
         found = self.known.get(kind)
         return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
+
+    def known_of(self, host_class: str, workloads: Iterable[str], seconds: int) -> Known:
+        """What is known of these workloads at this length of a run, as far as anything is."""
+        found = {load: self.sds(kind_of_run(host_class, load, seconds)) for load in workloads}
+        return {load: sds for load, sds in found.items() if sds}
 
     def calibrated(self, kind: str, differences: Differences) -> "Calibration":
         """With a new calibration in place of what was known of this kind."""

@@ -1,10 +1,11 @@
 """Runs → comparisons: pairs by block, one effect a metric, p adjusted for all of them, the verdict on each."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sandbox.plan.matrix import Adjustment
+from sandbox.results.calibration import Known
 from sandbox.results.record import Status
 from sandbox.results.statistics.many import benjamini_hochberg, holm
 from sandbox.results.statistics.margin import spread
@@ -20,6 +21,8 @@ from sandbox.results.statistics.verdict import (
     unfit,
 )
 
+Noise = tuple[Literal["calibrated", "canary"], float]
+"""Where a margin comes from, and the standard deviation behind it."""
 _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 
@@ -32,11 +35,15 @@ class Observation:
     status: Status
     values: Mapping[str, float | None]
     changes: Sequence[Change] | None = None
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one metric of one pair of cells. ``judgement`` None: no block has both."""
+    """What is said of one metric of one pair of cells. ``judgement`` None: no block has both.
+
+    ``workload``: the one whose noise sets the margin.
+    """
 
     cell: str
     baseline: str
@@ -44,22 +51,24 @@ class Verdict:
     judgement: Judgement | None
     missing: int
     """Blocks of which either run failed for reasons of the environment."""
+    workload: str = ""
 
     @property
     def word(self) -> str:
-        """The verdict in a word or two; ``infra_error`` where failures left too little to judge."""
-        if self.judgement is None or (self.missing and self.judgement.effect.interval is None):
-            return "infra_error"
-        return self.judgement.word
+        """The verdict in a word or two; ``infra_error`` where the environment left too little to judge.
+
+        ``failed``: where nothing is left of a cell although the environment lost nothing.
+        """
+        return word_of(self.judgement, self.missing)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A whole result, judged. ``noise``: where each metric's margin comes from, and its standard deviation."""
+    """A whole result, judged. ``noise``: by workload and metric."""
 
     verdicts: Sequence[Verdict]
     canary: Sequence[Verdict]
-    noise: Mapping[str, tuple[Literal["calibrated", "canary"], float]]
+    noise: Mapping[tuple[str, str], Noise]
     unfit: bool
     unsteady: Mapping[str, Sequence[Change]] = field(default_factory=dict)
     """Cells too unsteady to be compared, each with what changed in it."""
@@ -70,24 +79,39 @@ def judge_result(
     pairs: Sequence[tuple[str, str]],
     canary: tuple[str, str],
     metrics: Sequence[str],
-    calibrated: Mapping[str, float] | None,
+    known: Known,
     adjustment: Adjustment = "Benjamini-Hochberg",
 ) -> Judged:
     """Judges every pair (cell, baseline) by every metric.
 
-    ``calibrated``: standard deviation of A/A differences on this host class, by metric; None: the canary's own is used.
+    ``known``: what this host class is calibrated for; for any other workload the canary's own noise is used.
     """
     table = {(run.cell, run.block): run for run in runs}
-    noise = {name: _noise(table, canary, METRICS[name], calibrated) for name in metrics}
-    canaries = [_unadjusted(table, canary, METRICS[name], noise[name][1]) for name in metrics]
-    bad = any(
-        unfit(verdict.judgement, calibrated.get(verdict.metric) if calibrated else None)
-        for verdict in canaries
-        if verdict.judgement
-    )
-    plain = [_unadjusted(table, pair, METRICS[name], noise[name][1]) for pair in pairs for name in metrics]
-    verdicts = _adjusted(plain, adjustment, bad, unsteady_shares(runs))
+    loads = {run.cell: run.workload for run in runs}
+    of_canary = next((loads[cell] for cell in canary if cell in loads), "")
+    noise = {
+        (load, name): _noise(table, canary, METRICS[name], known.get(load, {}))
+        for load in dict.fromkeys([of_canary, *loads.values()])
+        for name in metrics
+    }
+
+    def plain(pair: tuple[str, str], name: str) -> Verdict:
+        of_pair = [loads.get(cell, of_canary) for cell in pair]
+        return _unadjusted(table, pair, METRICS[name], noise, max(of_pair, key=lambda load: noise[load, name][1]))
+
+    canaries = [plain(canary, name) for name in metrics]
+    sds = known.get(of_canary, {})
+    bad = any(unfit(each.judgement, sds.get(each.metric)) for each in canaries if each.judgement)
+    unadjusted = [plain(pair, name) for pair in pairs for name in metrics]
+    verdicts = _adjusted(unadjusted, adjustment, bad, unsteady_shares(runs))
     return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
+
+
+def word_of(judgement: Judgement | None, missing: int) -> str:
+    """The word for a judgement; ``missing``: what the environment took of it."""
+    if missing and (judgement is None or judgement.effect.interval is None):
+        return "infra_error"
+    return judgement.word if judgement else "failed"
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:
@@ -99,21 +123,25 @@ def _noise(
     table: Mapping[tuple[str, int], Observation],
     canary: tuple[str, str],
     metric: Metric,
-    calibrated: Mapping[str, float] | None,
-) -> tuple[Literal["calibrated", "canary"], float]:
-    if calibrated and metric.name in calibrated:
+    calibrated: Mapping[str, float],
+) -> Noise:
+    if metric.name in calibrated:
         return "calibrated", calibrated[metric.name]
     return "canary", spread(_differences(table, canary, metric)[0])
 
 
 def _unadjusted(
-    table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric, noise_sd: float
+    table: Mapping[tuple[str, int], Observation],
+    pair: tuple[str, str],
+    metric: Metric,
+    noise: Mapping[tuple[str, str], Noise],
+    load: str,
 ) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
-        return Verdict(*pair, metric.name, None, missing)
-    effect = effect_of(metric, differences, noise_sd)
-    return Verdict(*pair, metric.name, judge(effect, effect.p), missing)
+        return Verdict(*pair, metric.name, None, missing, load)
+    effect = effect_of(metric, differences, noise[load, metric.name][1])
+    return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
 
 
 def _differences(
@@ -144,7 +172,7 @@ def _adjusted(
         if judgement:
             shares = [unsteady.get(cell, 0.0) for cell in (verdict.cell, verdict.baseline)]
             judgement = qualified(judgement, bad, shares)
-        verdicts.append(Verdict(verdict.cell, verdict.baseline, verdict.metric, judgement, verdict.missing))
+        verdicts.append(replace(verdict, judgement=judgement))
     return verdicts
 
 

@@ -9,7 +9,8 @@ from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.unpaired import Side, matched
 
 _HOST = tuple(name for name in Environment.model_fields if name not in ("data_file_system", "during", "inputs"))
-_LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s")
+_LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
+         "file_sha256")  # fmt: skip
 _PLAN = ("depth", "warmup_s", "seconds", "blocks")
 _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
@@ -79,7 +80,7 @@ def _run(ours: Record, theirs: Record) -> Iterator[Difference]:
             yield from _if_apart(f"{node}: {name}", *(each and getattr(each, name) for each in pair))
     for name in Inputs.model_fields:
         inputs = (getattr(each.environment.inputs, name) for each in (ours, theirs))
-        yield from _if_apart(f"input: {name}", *(" ".join(each) if isinstance(each, list) else each for each in inputs))
+        yield from _if_apart(f"input: {name}", *inputs)
 
 
 def _variables(ours: Record, theirs: Record) -> Iterator[Difference]:
@@ -90,7 +91,16 @@ def _variables(ours: Record, theirs: Record) -> Iterator[Difference]:
 
 def _if_apart(what: str, first: Any, second: Any) -> Iterator[Difference]:
     if first != second:
-        yield Difference(what, *(None if value in (None, "") else str(value) for value in (first, second)))
+        yield Difference(what, *(text_of(each) for each in (first, second)))
+
+
+def text_of(value: Any) -> str | None:
+    """A value as it is told: options as they are typed, None for what is not there."""
+    if isinstance(value, Mapping):
+        value = " ".join(f"{name}={each}" for name, each in sorted(value.items()))
+    if isinstance(value, list):
+        value = " ".join(map(str, value))
+    return None if value in (None, "") else str(value)
 
 
 def _told(values: set[Any]) -> str | None:

@@ -22,13 +22,14 @@ GREEN = frozenset({"no difference", "better"})
 class Look:
     """One pass over all blocks on stacks of its own. ``judged`` None: no run was any good.
 
-    ``lost``: what the environment ended it by, None where nothing did.
+    ``lost``: what the environment ended it by, None where nothing did; ``failed``: why the first run failed that did.
     """
 
     judged: Judged | None
     blocks: int
     """As planned."""
     lost: str | None = None
+    failed: str | None = None
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
@@ -49,8 +50,7 @@ class Look:
     @property
     def state(self) -> State:
         """What one look says; what is not whole says nothing, for better or worse."""
-        nothing = all(each.judgement is None for each in self.verdicts)
-        if self.lost is not None or nothing:
+        if self.lost is not None or self.judged is None:
             return "environment"
         if self.incomplete:
             return "undecided"

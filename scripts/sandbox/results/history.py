@@ -8,13 +8,16 @@ from pydantic import AwareDatetime
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import judge_result
+from sandbox.results.differences import text_of
+from sandbox.results.observe import noise_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.change_points import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from sandbox.results.unpaired import Side, on_scale
 
-_LOAD = ("name", "threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s")
+_LOAD = ("name", "threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
+         "file_sha256")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def _is_wanted(levels: Mapping[str, str], wanted: Mapping[str, Sequence[str]]) -
 
 
 def _unlike(side: Side, newest: Side) -> str | None:
-    if not any(each.status == "ok" for each in side.records):
+    if not any(each.counts for each in side.records):
         return "no run was ok"
     if side.host_class != newest.host_class:
         return f"another host class: {side.host_class}"
@@ -93,19 +96,26 @@ def _unlike(side: Side, newest: Side) -> str | None:
 
 
 def _loads(side: Side) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
-    """By a cell's levels, what loaded it."""
+    """By a cell's levels, what loaded it; of a bench, which has no levels, also what its stack was given."""
     first: dict[str, Record] = {}
     for record in side.records:
         first.setdefault(record.cell, record)
     return {
-        frozenset(levels.items()): {name: getattr(first[cell].workload, name) for name in _LOAD}
+        frozenset(levels.items()): {
+            **{name: getattr(first[cell].workload, name) for name in _LOAD},
+            **({} if side.manifest.matrix else first[cell].environment.inputs.model_dump()),
+        }
         for cell, levels in side.cells.items()
         if cell in first
     }
 
 
 def _told(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {ours[name]} instead of {theirs[name]}" for name in _LOAD if ours[name] != theirs[name])
+    return ", ".join(
+        f"{name} {text_of(ours[name])} instead of {text_of(theirs[name])}"
+        for name in ours
+        if ours[name] != theirs[name]
+    )
 
 
 def _unfit(side: Side, known: Calibration) -> bool:
@@ -114,8 +124,7 @@ def _unfit(side: Side, known: Calibration) -> bool:
     if part is None:
         return False
     canary = part.canary.cell, part.canary.baseline
-    calibrated = known.sds(side.kind) if side.kind else None
-    return judge_result(side.runs, [], canary, part.metrics, calibrated).unfit
+    return judge_result(side.runs, [], canary, part.metrics, noise_of(part, side.records, known)).unfit
 
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[Side], unfit: set[str]) -> Series:
@@ -128,7 +137,7 @@ def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[Side], un
 
 def _point(metric: Metric, levels: Mapping[str, str], side: Side, unfit: bool) -> Point | None:
     cell = next((name for name, theirs in side.cells.items() if dict(theirs) == dict(levels)), None)
-    records = [each for each in side.records if each.cell == cell and each.status == "ok"]
+    records = [each for each in side.records if each.cell == cell and each.counts]
     values = on_scale(metric, [getattr(each.metrics, metric.name) for each in records])
     if not values:
         return None

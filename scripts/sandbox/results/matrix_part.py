@@ -62,7 +62,10 @@ class MatrixPart(Part):
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By arm, the variables that component, settings and SET= gave its servers."""
     calibrated: dict[str, float] | None = None
-    """What was known of the host's noise when it was judged, by metric; empty: nothing; null: not judged yet."""
+    """What was known of the host's noise when it was judged, of the canary's workload, by metric; empty: nothing;
+    null: not judged yet."""
+    calibrated_others: dict[str, dict[str, float]] = Field(default_factory=dict)
+    """The same of every other workload of its cells that the host was calibrated for."""
     overhead_s: float | None = None
     """Wall time beside warm-up and measured seconds; null for a matrix that was not run in one go."""
     foreseen_overhead_s: float | None = None

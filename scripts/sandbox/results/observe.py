@@ -1,9 +1,9 @@
 """Records → what a comparison sees of them: figures by metric, and whether each cell ran steadily."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from sandbox.results.calibration import kind_of_run
+from sandbox.results.calibration import Calibration, Known, kind_of_run
 from sandbox.results.compare import Judged, Observation, differences_of, judge_result
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
@@ -14,19 +14,17 @@ Series = Callable[[Record], Sequence[float]]
 """Transactions a second of a record's measured window, second by second."""
 
 
-def judge_matrix(
-    part: MatrixPart, records: Iterable[Record], series: Series, calibrated: Mapping[str, float] | None
-) -> Judged:
+def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, known: Known) -> Judged:
     """The verdicts on a matrix's records, adjusted as its plan says over all of its primary comparisons.
 
-    ``calibrated``: standard deviation of A/A differences by metric; None where this host was never calibrated.
+    ``known``: what the host is calibrated for, as `noise_of` has it.
     """
     skipped = {cell.name for cell in part.cells if cell.skipped}
     pairs = [
         (each.cell, each.baseline) for each in part.comparisons if not skipped.intersection((each.cell, each.baseline))
     ]
     runs = observations(list(records), series, part.depth)
-    return judge_result(runs, pairs, _canary(part), part.metrics, calibrated, part.adjustment)
+    return judge_result(runs, pairs, _canary(part), part.metrics, known, part.adjustment)
 
 
 def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str, list[float]]:
@@ -35,10 +33,31 @@ def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str,
     return {name: differences_of(runs, _canary(part), name) for name in METRICS}
 
 
+def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
+    """What was noted of the host's noise when the result was judged; for one that was not, what is known now."""
+    records = list(records)
+    loads = dict.fromkeys(record.workload.name for record in records)
+    if part.calibrated is None:
+        return calibration.known_of(part.host_class, loads, part.seconds)
+    own = {load: part.calibrated for load in [_load_of_canary(part, records)] if load and part.calibrated}
+    return {**part.calibrated_others, **own}
+
+
+def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> MatrixPart:
+    """The part with what was known of the host's noise: a report that is made later says the same."""
+    own = _load_of_canary(part, records)
+    others = {load: dict(sds) for load, sds in known.items() if load != own}
+    return part.model_copy(update={"calibrated": dict(known.get(own or "", {})), "calibrated_others": others})
+
+
 def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
     """The kind of run that the canary was; None where it never ran."""
-    workload = next((record.workload.name for record in records if record.cell == part.canary.cell), None)
+    workload = _load_of_canary(part, records)
     return workload and kind_of_run(part.host_class, workload, part.seconds)
+
+
+def _load_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
+    return next((record.workload.name for record in records if record.cell == part.canary.cell), None)
 
 
 def _canary(part: MatrixPart) -> tuple[str, str]:
@@ -59,6 +78,7 @@ def observations(records: Sequence[Record], series: Series, depth: str) -> list[
             record.status,
             {name: getattr(record.metrics, name) for name in METRICS},
             of_cells.get(record.cell) if depth == "slices" else _changes([record], series),
+            record.workload.name,
         )
         for record in records
     ]

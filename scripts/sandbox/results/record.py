@@ -215,6 +215,11 @@ class Record(Part):
     files: dict[str, str]
     """What lies beside the record: a word for each file, with its path relative to the record."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether its figures count: it is good, and of no block 0, which is a warm-up thrown away (rule 4)."""
+        return self.status == "ok" and self.block > 0
+
     def to_json(self) -> str:
         """The record as it is stored and printed."""
         return self.model_dump_json(indent=2) + "\n"

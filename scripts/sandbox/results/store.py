@@ -4,7 +4,7 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -143,12 +143,9 @@ class ResultFolder:
         """The folder of a record."""
         return self.path / "runs" / f"{record.cell}.{record.block}"
 
-    def note_calibration(self, sds: Mapping[str, float] | None) -> None:
-        """Enters what was known of the host's noise when the result was judged: a report later on says the same."""
-        manifest = self.manifest
-        if manifest.matrix is not None:
-            matrix = manifest.matrix.model_copy(update={"calibrated": dict(sds or {})})
-            self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
+    def note_calibration(self, noted: MatrixPart) -> None:
+        """Enters the part with what was known of the host's noise when the result was judged (`observe.noted`)."""
+        self._write_manifest(self.manifest.model_copy(update={"matrix": noted}))
 
     def note_host_check(self, check: HostCheck) -> None:
         """Enters how fast the machine was before a block."""

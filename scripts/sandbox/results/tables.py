@@ -43,7 +43,7 @@ def _flat(model: type, prefix: str, without: tuple[str, ...] = ()) -> str:
 
 
 def _runs() -> str:
-    """One row a run; the server is the writer where one is known, else the first."""
+    """One row a run that was not thrown away; the server is the writer where one is known, else the first."""
     answered = "list_filter(r.nodes, lambda node: node.server_version IS NOT NULL"
     return f"""
         SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
@@ -60,6 +60,7 @@ def _runs() -> str:
         ) run
         LEFT JOIN manifests_loaded m USING (result)
         LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
+        WHERE r.block > 0
     """  # noqa: S608  (names of fields, nothing that anybody typed)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sandbox.results.calibration import Calibration, kind_of_run
-from sandbox.results.compare import Judged, Observation, differences_of, unsteady_shares
+from sandbox.results.compare import Judged, Observation, differences_of, unsteady_shares, word_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.many import benjamini_hochberg
 from sandbox.results.statistics.margin import spread
@@ -53,13 +53,16 @@ class Side:
         cpu = machine.cpu_model or machine.architecture
         return f"{cpu}, {machine.cpus} cores, engine {machine.engine_version}, {machine.storage_driver}"
 
-    @property
-    def kind(self) -> str | None:
+    def workload(self, cell: str) -> str:
+        """What loaded a cell; empty where it never ran."""
+        return next((each.workload.name for each in self.records if each.cell == cell), "")
+
+    def kind(self, workload: str) -> str | None:
         """The kind of run, as calibration knows it."""
         if not self.host_class or not self.records:
             return None
         seconds = self.manifest.matrix.seconds if self.manifest.matrix else self.records[0].workload.seconds
-        return kind_of_run(self.host_class, self.records[0].workload.name, seconds)
+        return kind_of_run(self.host_class, workload, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +78,21 @@ class UnpairedVerdict:
     judgement: Judgement | None
     lost: int
     """Runs of both sides that failed for reasons of the environment."""
+    workload: str = ""
+    """The one whose noise sets the margin."""
 
     @property
     def word(self) -> str:
         """The verdict in a word or two."""
-        if self.judgement is None or (self.lost and self.judgement.effect.interval is None):
-            return "infra_error"
-        return self.judgement.word
+        return word_of(self.judgement, self.lost)
 
 
 @dataclass(frozen=True)
 class Unpaired:
-    """Two results, compared. ``noise``: by metric, where the margin comes from and the standard deviation behind it."""
+    """Two results, compared. ``noise``: by workload and metric, where the margin comes from, and the sd behind it."""
 
     verdicts: Sequence[UnpairedVerdict]
-    noise: Mapping[str, tuple[Source, float]]
+    noise: Mapping[tuple[str, str], tuple[Source, float]]
     unfit: Sequence[str]
     """Sides whose own canary was not fit."""
     only: Mapping[str, Sequence[Mapping[str, str]]]
@@ -109,8 +112,9 @@ def compare_results(first: Side, second: Side, known: Calibration) -> Unpaired:
     """
     pairs = matched(first, second)
     metrics = [METRICS[name] for name in first.metrics if name in second.metrics]
-    noise = {metric.name: _noise(first, second, metric, known) for metric in metrics}
-    plain = [_plain(first, second, pair, metric, noise[metric.name][1]) for metric in metrics for pair in pairs]
+    loads = dict.fromkeys(first.workload(cell) for cell, _ in pairs)
+    noise = {(load, metric.name): _noise(first, second, load, metric, known) for load in loads for metric in metrics}
+    plain = [_plain(first, second, pair, metric, noise) for metric in metrics for pair in pairs]
     effects = [each.judgement.effect for each in plain if each.judgement]
     adjusted = iter(benjamini_hochberg([effect.p for effect in effects]))
     unfit = [name for name, side in (("A", first), ("B", second)) if side.judged and side.judged.unfit]
@@ -149,10 +153,17 @@ def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
     return [math.log(value) for value in known if value > 0] if metric.scale == "ratio" else known
 
 
-def _plain(first: Side, second: Side, pair: tuple[str, str], metric: Metric, noise_sd: float) -> UnpairedVerdict:
+def _plain(
+    first: Side,
+    second: Side,
+    pair: tuple[str, str],
+    metric: Metric,
+    noise: Mapping[tuple[str, str], tuple[Source, float]],
+) -> UnpairedVerdict:
+    load = first.workload(pair[0])
     values = [_values(side, cell, metric) for side, cell in zip((first, second), pair, strict=True)]
     scaled = [on_scale(metric, each) for each in values]
-    effect = effect_of_two(metric, scaled[0], scaled[1], noise_sd) if all(scaled) else None
+    effect = effect_of_two(metric, scaled[0], scaled[1], noise[load, metric.name][1]) if all(scaled) else None
     lost = sum(
         run.status == "infra_error"
         for side, cell in zip((first, second), pair, strict=True)
@@ -162,7 +173,7 @@ def _plain(first: Side, second: Side, pair: tuple[str, str], metric: Metric, noi
     typical = [statistics.median(each) if each else None for each in values]
     return UnpairedVerdict(
         first.cells[pair[0]], metric.name, (len(scaled[0]), len(scaled[1])), (typical[0], typical[1]),
-        judge(effect, effect.p) if effect else None, lost,
+        judge(effect, effect.p) if effect else None, lost, load,
     )  # fmt: skip
 
 
@@ -171,10 +182,11 @@ def _values(side: Side, cell: str, metric: Metric) -> list[float]:
     return [value for value in found if value is not None]
 
 
-def _noise(first: Side, second: Side, metric: Metric, known: Calibration) -> tuple[Source, float]:
+def _noise(first: Side, second: Side, load: str, metric: Metric, known: Calibration) -> tuple[Source, float]:
     """Calibrated where both ran on one kind of host and that is known; else the noisier of the two canaries."""
-    if first.kind and first.kind == second.kind:
-        sds = known.sds(first.kind) or {}
+    kind = first.kind(load)
+    if kind and kind == second.kind(load):
+        sds = known.sds(kind) or {}
         if metric.name in sds:
             return "calibrated", sds[metric.name]
     canaries = [

@@ -59,9 +59,12 @@ def look(
     runs = list(left if left is not None else records({"arm-base": 1, "arm-head": head, "canary": canary}, seed, sd))
     of = part(seed, [HostCheck(block=block, cpu_turns=100, fsync_ms=1.0 + (block == 3)) for block in range(1, 9)])
     good = any(record.status == "ok" and record.block for record in runs)
-    lost = next((f"{record.cell}: {record.reason}" for record in runs if record.status == "infra_error"), None)
-    judged = judge_matrix(of, runs, series, None) if good else None
-    return SmokeLook(f"20250131T23595{seed}Z-matrix-smoke", of, runs, Look(judged, BLOCKS, lost), 201.0)
+    lost, failed = (
+        next((f"{record.cell}: {record.reason}" for record in runs if record.status == status), None)
+        for status in ("infra_error", "failed")
+    )
+    judged = judge_matrix(of, runs, series, {}) if good else None
+    return SmokeLook(f"20250131T23595{seed}Z-matrix-smoke", of, runs, Look(judged, BLOCKS, lost, failed), 201.0)
 
 
 def told(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeTold:

@@ -38,7 +38,7 @@ def judged(factors: dict[str, float], canary: float = 1.0) -> Judged:
             runs += [run(f"durable-{threads}", block, 1000 * factor * float(np.exp(draw.normal(0, 0.01))))]
         runs += [run("canary", block, 1000 * canary * float(np.exp(draw.normal(0, 0.01))))]
     pairs = [(f"durable-{threads}", f"relaxed-{threads}") for threads in factors]
-    return judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps", "latency_p95_ms"], None)
+    return judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps", "latency_p95_ms"], {})
 
 
 def test_the_answer_names_the_change_the_word_and_where() -> None:
@@ -81,7 +81,7 @@ def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
         for cell in ("relaxed-1", "durable-1", "relaxed-4", "canary", *(["durable-4"] if block < 8 else [])):
             runs.append(run(cell, block, 1000 * float(np.exp(noise.normal(0, 0.1)))))
     pairs = [("durable-1", "relaxed-1"), ("durable-4", "relaxed-4")]
-    found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], None)
+    found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], {})
     assert re.search(
         r"counts from \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) on \(canary", margin_told("tps", found)
     )

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -15,6 +15,7 @@ from sandbox.results.history import history_of
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import Side
 from unit.results.made_results import around, cell, matrix_part, side
+from unit.results.samples import sample_record
 
 
 @dataclass
@@ -93,6 +94,22 @@ def test_a_run_that_failed_and_a_value_that_is_missing_are_left_out() -> None:
     lines = benchstat_lines([side({"bench": [1.0]}, metrics={"tps": 5.0, "errors": 0})])
     ((name, iterations, values, _),) = parse_benchmark_format("\n".join(lines)).results
     assert (name, iterations, values) == ("OltpReadWrite/threads=8", 1, {"transaction/s": 5.0, "error/run": 0.0})
+
+
+def test_the_block_that_was_thrown_away_is_in_no_export() -> None:
+    whole = a_matrix()
+    cold = [each.model_copy(update={"block": 0}) for each in whole.records if each.block == 1]
+    lines = benchstat_lines([replace(whole, records=[*cold, *whole.records])])
+    assert len(parse_benchmark_format("\n".join(lines)).results) == 16
+
+
+def test_a_load_without_rows_is_known_by_its_options() -> None:
+    load = sample_record().workload.model_copy(
+        update={"name": "tpcc", "tables": None, "rows_per_table": None, "options": {"warehouses": 2}}
+    )
+    parsed = parse_benchmark_format("\n".join(benchstat_lines([side({"bench": [1.0]}, workload=load)])))
+    config = parsed.results[0][3]
+    assert config["options"] == "warehouses=2" and "None" not in config["data"]
 
 
 class BenchmarkResult(BaseModel):

@@ -46,6 +46,13 @@ def test_every_cell_is_drawn_with_interval_and_spread() -> None:
     assert (thin.high - thin.low) / 2 == pytest.approx(math.sqrt(statistics.fmean(within))), "pooled within runs"
 
 
+def test_the_block_that_was_thrown_away_is_drawn_nowhere() -> None:
+    part, judged, runs = made_up()
+    cold = [replace(run, record=run.record.model_copy(update={"block": 0})) for run in runs if run.record.block == 1]
+    drawn = {figure.name: figure for figure in matrix_figures(part, judged, [*cold, *runs])}
+    assert drawn["levels-tps"] == figures()["levels-tps"]
+
+
 def test_p99_is_known_for_whole_runs_only_and_has_no_thin_bar() -> None:
     bars = of_kind(figures()["levels-latency_p99_ms"], Bar)
     assert len(bars) == 20 and all(isinstance(bar, Bar) and bar.thick for bar in bars)

@@ -14,6 +14,7 @@ from sandbox.report.smoke_told import SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
 from sandbox.results.record import Record
 from unit.report.smoke_samples import look, records, told
+from unit.results.samples import sample_record
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "smoke"
 CRASHED = [
@@ -106,6 +107,27 @@ def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
     assert short.outcome == "undecided", "however worse the rest is"
     assert "Fewer blocks than the 8" in sentence(short)
     assert "- arm-head, block 4: failed: setting not in effect" in smoke_markdown(short)
+
+
+def test_a_load_without_rows_is_told_by_its_options() -> None:
+    load = sample_record().workload.model_copy(
+        update={"name": "tpcc", "tables": None, "rows_per_table": None, "options": {"warehouses": 2, "items": 1000}}
+    )
+    left = records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1, workload=load)
+    assert "- load: tpcc, 8 threads, items=1000 warehouses=2; host: Test CPU" in smoke_markdown(told(look(left=left)))
+
+
+def test_a_head_that_refuses_everything_is_said_to_have_failed() -> None:
+    left = [
+        record.model_copy(update={"status": "failed", "reason": "SET is not in effect: mysql1: x is 1, not 2"})
+        if record.cell == "arm-head"
+        else record
+        for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
+    ]
+    refused = told(look(left=left))
+    assert refused.outcome == "undecided", "no trouble of the environment, and no regression that was measured"
+    assert "came out good (arm-head: SET is not in effect: mysql1: x is 1, not 2)." in sentence(refused)
+    assert "| failed |" in smoke_markdown(refused)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from sandbox.report.verdict_table import verdict_data, verdict_lines
+from sandbox.results.calibration import Known
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.statistics.steadiness import Change
@@ -26,10 +27,10 @@ def part(**changed: object) -> MatrixPart:
     return MatrixPart.model_validate({**given, **changed})
 
 
-def judged(on: float, canary: float = 1.0, calibrated: dict[str, float] | None = None) -> Judged:
+def judged(on: float, canary: float = 1.0, known: Known | None = None) -> Judged:
     """A result in which one cell does ``on`` times what the other does."""
     runs = result({"off": 1, "on": on, "canary": canary})
-    return judge_result(runs, [("on", "off")], ("canary", "off"), ["tps", "latency_p95_ms"], calibrated)
+    return judge_result(runs, [("on", "off")], ("canary", "off"), ["tps", "latency_p95_ms"], known or {})
 
 
 def test_every_figure_has_its_interval_and_what_could_have_been_seen() -> None:
@@ -44,7 +45,7 @@ def test_every_figure_has_its_interval_and_what_could_have_been_seen() -> None:
 
 
 def test_a_calibrated_host_says_so() -> None:
-    text = "\n".join(verdict_lines(part(), judged(0.7, calibrated={"tps": 0.03, "latency_p95_ms": 0.03})))
+    text = "\n".join(verdict_lines(part(), judged(0.7, known={"": {"tps": 0.03, "latency_p95_ms": 0.03}})))
     assert "(calibrated, sd 0.03)" in text and "not calibrated" not in text
 
 

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sandbox.results.calibration import Calibration
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.observe import judge_matrix, observations
 from sandbox.results.record import Environment, Record
@@ -112,5 +111,5 @@ def side(
     )
     made = records(figures, name, **changed)
     runs = observations(made, lambda _: (), "restart")
-    judged = judge_matrix(part, made, lambda _: (), Calibration().sds("none")) if part else None
+    judged = judge_matrix(part, made, lambda _: (), {}) if part else None
     return Side(name, manifest, made, runs, judged)

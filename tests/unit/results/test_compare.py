@@ -1,6 +1,7 @@
 """Runs become comparisons: paired by block, adjusted together, honest about what is missing."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def result(factors: Mapping[str, float], seed: int = 1, sd: float = 0.02, blocks
 
 def judged(runs: list[Observation], pairs: tuple[tuple[str, str], ...] = (("on", "off"),), **options: object) -> Judged:
     """The result, judged by throughput and latency."""
-    return judge_result(runs, pairs, CANARY, ["tps", "latency_p95_ms"], **{"calibrated": None, **options})  # type: ignore[arg-type]
+    return judge_result(runs, pairs, CANARY, ["tps", "latency_p95_ms"], **{"known": {}, **options})  # type: ignore[arg-type]
 
 
 def words(found: Judged) -> dict[tuple[str, str], str]:
@@ -51,14 +52,42 @@ def test_a_real_handicap_is_worse_by_every_metric() -> None:
 def test_nothing_is_no_difference_and_the_canary_sets_the_margin() -> None:
     found = judged(result({"off": 1, "on": 1, "canary": 1}))
     assert set(words(found).values()) == {"no difference"}
-    assert found.noise["tps"][0] == "canary" and 0.01 < found.noise["tps"][1] < 0.06
+    assert found.noise["", "tps"][0] == "canary" and 0.01 < found.noise["", "tps"][1] < 0.06
     assert not found.unfit
 
 
 def test_a_calibrated_host_uses_what_is_known_of_it() -> None:
     runs = result({"off": 1, "on": 1, "canary": 1})
-    assert judged(runs, calibrated={"tps": 0.03, "latency_p95_ms": 0.03}).noise["tps"] == ("calibrated", 0.03)
-    assert judged(runs, calibrated={"tps": 0.005, "latency_p95_ms": 0.03}).unfit, "noisier than twice what is known"
+    assert judged(runs, known={"": {"tps": 0.03, "latency_p95_ms": 0.03}}).noise["", "tps"] == ("calibrated", 0.03)
+    assert judged(runs, known={"": {"tps": 0.005, "latency_p95_ms": 0.03}}).unfit, "noisier than twice what is known"
+
+
+def test_every_workload_is_judged_by_its_own_noise() -> None:
+    """Six percent are real where pairs differ by one percent, and nothing where they differ by ten."""
+    runs = result({"off": 1, "on": 1, "canary": 1, "slow": 0.94, "base": 1}, sd=0.005)
+    writes = [replace(run, workload="writes") if run.cell in ("slow", "base") else run for run in runs]
+    quiet, noisy = {"tps": 0.01, "latency_p95_ms": 0.01}, {"tps": 0.1, "latency_p95_ms": 0.1}
+    pairs = (("on", "off"), ("slow", "base"))
+    assert words(judged(writes, pairs, known={"": quiet, "writes": noisy}))["slow", "tps"] == "no difference"
+    assert words(judged(writes, pairs, known={"": noisy, "writes": quiet}))["slow", "tps"] == "worse"
+    assert judged(writes, pairs, known={"": noisy}).noise["writes", "tps"][0] == "canary", "not calibrated for it"
+
+
+def test_a_pair_of_two_workloads_is_judged_by_the_noisier_one() -> None:
+    runs = result({"off": 1, "on": 0.94, "canary": 1}, sd=0.005)
+    mixed = [replace(run, workload="writes") if run.cell == "on" else run for run in runs]
+    quiet, noisy = {"tps": 0.01, "latency_p95_ms": 0.01}, {"tps": 0.1, "latency_p95_ms": 0.1}
+    for known in ({"": quiet, "writes": noisy}, {"": noisy, "writes": quiet}):
+        assert words(judged(mixed, known=known))["on", "tps"] == "no difference"
+
+
+def test_a_cell_whose_runs_all_failed_is_no_trouble_of_the_environment() -> None:
+    runs = [
+        replace(run, status="failed") if run.cell == "on" else run for run in result({"off": 1, "on": 1, "canary": 1})
+    ]
+    assert set(words(judged(runs)).values()) == {"failed"}
+    lost = [replace(run, status="infra_error") if run.status == "failed" else run for run in runs]
+    assert set(words(judged(lost)).values()) == {"infra_error"}
 
 
 def test_a_canary_that_differs_makes_everything_unfit() -> None:
@@ -110,5 +139,5 @@ def test_counts_are_compared_by_their_difference() -> None:
         for block in range(1, 9)
         for cell, errors in (("off", 0.0), ("on", 20.0 + block), ("canary", 0.0))
     ]
-    (verdict,) = judge_result(runs, [("on", "off")], CANARY, ["errors"], None).verdicts
+    (verdict,) = judge_result(runs, [("on", "off")], CANARY, ["errors"], {}).verdicts
     assert verdict.word == "worse" and verdict.judgement and verdict.judgement.effect.estimate == 24.5

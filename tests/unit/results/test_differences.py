@@ -49,3 +49,13 @@ def test_a_node_that_only_one_has_and_another_load_are_told() -> None:
     first, second = side({"bench": [1.0]}), side({"bench": [1.0]}, nodes=record.nodes[:1], workload=load)
     told = [(each.what, each.first, each.second) for each in differences_between(first, second).others]
     assert told == [("load: threads", "8", "64"), ("replica1: term", "mysql@9.7", None)]
+
+
+def test_other_options_and_an_edited_file_are_told() -> None:
+    load = sample_record().workload.model_copy(update={"options": {"warehouses": 1}})
+    other = load.model_copy(update={"options": {"warehouses": 10}, "file_sha256": "abc"})
+    found = differences_between(side({"bench": [1.0]}, workload=load), side({"bench": [1.0]}, workload=other))
+    assert [(each.what, each.first, each.second) for each in found.others] == [
+        ("load: options", "warehouses=1", "warehouses=10"),
+        ("load: file_sha256", None, "abc"),
+    ]

@@ -58,9 +58,11 @@ def test_what_is_not_whole_says_nothing(found: Look, state: State) -> None:
     assert found.state == state
 
 
-def test_no_block_of_any_metric_is_the_environment() -> None:
+def test_a_head_of_which_every_run_failed_is_no_trouble_of_the_environment() -> None:
     nothing = [Verdict("arm-head", "arm-base", metric, None, 0) for metric in NAMES]
-    assert Look(Judged(nothing, [], {}, False), BLOCKS).state == "environment"
+    assert {each.word for each in nothing} == {"failed"}
+    assert Look(Judged(nothing, [], {}, False), BLOCKS, failed="arm-head: refused").state == "undecided"
+    assert Look(None, BLOCKS).state == "environment", "where nothing ran, nothing is known of the head"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """One plan over time: a value with its interval for each result, and where it changed for good."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of, subject
+from sandbox.results.record import Inputs
 from sandbox.results.unpaired import Side
 from unit.results.made_results import HOST, around, matrix_part, side
 from unit.results.samples import sample_record
@@ -70,13 +72,39 @@ def test_what_cannot_stand_beside_the_newest_is_left_out_with_the_reason() -> No
     assert [point.result for point in history.series[0].points] == ["newest"]
 
 
+def test_a_block_that_was_thrown_away_is_in_no_history() -> None:
+    whole = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}, matrix_part(), "r")
+    cold = [each.model_copy(update={"block": 0, "metrics": each.metrics.model_copy(update={"tps": 1.0})})
+            for each in whole.records if each.block == 1]  # fmt: skip
+    with_it = replace(whole, records=[*cold, *whole.records])
+    point = history_of([with_it], ["tps"], {}, KNOWN).series[0].points[0]
+    assert point.runs == 8 and point.value == pytest.approx(1000, rel=0.02)
+
+
+def test_another_configuration_of_one_bench_is_another_history() -> None:
+    load = sample_record().workload
+    small = HOST.model_copy(update={"inputs": Inputs(assignments=["sync_binlog=0"], cpus="0.5")})
+    more = load.model_copy(update={"options": {"warehouses": 10}})
+    sides = [
+        side({"bench": [1000.0]}, None, "small", environment=small),
+        side({"bench": [1000.0]}, None, "grown", environment=HOST, workload=more),
+        side(
+            {"bench": [1000.0]}, None, "edited", environment=HOST, workload=load.model_copy(update={"file_sha256": "f"})
+        ),
+        side({"bench": [1000.0]}, None, "newest", environment=HOST),
+    ]
+    left_out = history_of(sides, ["tps"], {}, KNOWN).left_out
+    assert left_out["small"] == "another load: assignments sync_binlog=0 instead of None, cpus 0.5 instead of None"
+    assert left_out["grown"].startswith("another load: options warehouses=10 instead of ") and "edited" in left_out
+
+
 def test_a_result_whose_canary_was_not_fit_is_marked() -> None:
     bad = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)}, matrix_part(), "bad")
     points = history_of([bad, *results([1000])], ["tps"], {}, KNOWN).series[0].points
     assert [point.unfit for point in points] == [True, False]
     quiet = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}, matrix_part(), "r")
-    assert quiet.kind
-    calm = Calibration(known={quiet.kind: {"tps": [0.0001, -0.0001], "latency_p95_ms": [0.0001, -0.0001]}})
+    kind = quiet.kind("oltp_read_write") or ""
+    calm = Calibration(known={kind: {"tps": [0.0001, -0.0001], "latency_p95_ms": [0.0001, -0.0001]}})
     assert history_of([quiet], ["tps"], {}, calm).series[0].points[0].unfit, "twice as noisy as was calibrated"
 
 

@@ -39,6 +39,13 @@ def test_a_run_is_one_row_with_its_figures_server_and_levels(tmp_path: Path) -> 
     assert (threads, cpu, started.isoformat()) == (8, "Test CPU", "2025-01-31T12:00:01")
 
 
+def test_a_block_that_was_thrown_away_is_no_run(tmp_path: Path) -> None:
+    result = save(tmp_path, FIGURES, matrix_part())
+    path = result.path / "runs" / "off.1" / "record.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "block": 0}))
+    assert ask(tmp_path, "SELECT count(*), min(block) FROM runs WHERE cell = 'off'") == [(7, 2)]
+
+
 def test_missing_is_null_and_never_zero(tmp_path: Path) -> None:
     save(tmp_path, {"bench": [1.0]}, metrics={"tps": None})
     assert ask(tmp_path, "SELECT tps, errors, matrix, levels FROM runs") == [(None, None, None, None)]

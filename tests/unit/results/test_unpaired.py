@@ -67,23 +67,31 @@ def test_two_benches_tell_too_little_and_say_so() -> None:
     assert words(compared) == {("bench", "tps"): "too noisy", ("bench", "latency_p95_ms"): "too noisy"}
     assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
     assert all(each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts)
-    assert compared.noise["tps"] == ("unknown", 0.0) and compared.verdicts[0].typical == (1000.0, 500.0)
+    assert compared.noise["oltp_read_write", "tps"] == ("unknown", 0.0) and compared.verdicts[0].typical == (
+        1000.0,
+        500.0,
+    )
 
 
 def test_the_margin_is_calibrated_where_both_ran_on_one_kind_of_host() -> None:
     first, second = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 11), matrix_part(), "b")
-    assert first.kind
-    known = Calibration(known={first.kind: {"tps": [0.1, -0.1, 0.05]}})
-    assert compare_results(first, second, known).noise["tps"][0] == "calibrated"
-    assert compare_results(first, second, known).noise["latency_p95_ms"][0] == "canary", "tps alone is known"
+    kind = first.kind("oltp_read_write") or ""
+    known = Calibration(known={kind: {"tps": [0.1, -0.1, 0.05]}})
+    assert compare_results(first, second, known).noise["oltp_read_write", "tps"][0] == "calibrated"
+    assert compare_results(first, second, known).noise["oltp_read_write", "latency_p95_ms"][0] == "canary", (
+        "tps alone is known"
+    )
     elsewhere = side(figures(1000, 900, 11), matrix_part(host_class="Another, 4 cores"), "b")
-    assert compare_results(first, elsewhere, known).noise["tps"][0] == "canary"
+    assert compare_results(first, elsewhere, known).noise["oltp_read_write", "tps"][0] == "canary"
 
 
 def test_the_noisier_canary_sets_the_margin() -> None:
     quiet, noisy = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 5, 0.2), matrix_part(), "b")
-    both = [compare_results(*pair, NOTHING_KNOWN).noise["tps"][1] for pair in ((quiet, noisy), (noisy, quiet))]
-    assert both[0] == both[1] > 5 * compare_results(quiet, quiet, NOTHING_KNOWN).noise["tps"][1]
+    both = [
+        compare_results(*pair, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1]
+        for pair in ((quiet, noisy), (noisy, quiet))
+    ]
+    assert both[0] == both[1] > 5 * compare_results(quiet, quiet, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1]
 
 
 def test_nothing_is_said_where_either_canary_was_not_fit() -> None:
@@ -126,7 +134,7 @@ def test_only_what_is_above_zero_has_a_ratio() -> None:
 def test_the_host_class_of_a_bench_is_told_as_a_matrix_tells_it() -> None:
     bench = side({"bench": [1.0]})
     assert bench.host_class == side(figures(1, 1, 1), matrix_part()).host_class
-    assert side({}).host_class is None and side({}).kind is None
+    assert side({}).host_class is None and side({}).kind("oltp_read_write") is None
 
 
 def test_two_sittings_without_a_difference_are_hardly_ever_better_or_worse() -> None:

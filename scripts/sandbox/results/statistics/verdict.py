@@ -10,7 +10,7 @@ from sandbox.results.statistics.margin import absolute_margin, blocks_to_see, de
 from sandbox.results.statistics.metrics import Metric
 from sandbox.results.statistics.signed_rank import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
 
-Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error"]
+Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error", "failed"]
 UNSTEADY_SHARE = 0.25
 """A comparison is not steady when more than this share of either arm's runs was not."""
 

@@ -1,0 +1,16 @@
+"""PURE: what a load works on, in words: its tables and rows where it heeds them, the options of the workload."""
+
+from sandbox.results.record import WorkloadRecord
+
+
+def tables_told(load: WorkloadRecord) -> str:
+    """``4 tables of 25,000 rows``; empty for a workload that lays out its tables by itself."""
+    if load.tables is None:
+        return ""
+    rows = f" of {load.rows_per_table:,} rows" if load.rows_per_table is not None else ""
+    return f"{load.tables} {'table' if load.tables == 1 else 'tables'}{rows}"
+
+
+def options_told(load: WorkloadRecord) -> str:
+    """``items=1000 warehouses=2``; empty for a workload without options."""
+    return " ".join(f"{name}={value}" for name, value in sorted(load.options.items()))
