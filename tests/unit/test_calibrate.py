@@ -43,6 +43,6 @@ def test_a_broken_cache_is_no_calibration() -> None:
 
 def test_a_mistyped_profile_is_refused_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "run_experiment", lambda *_: pytest.fail("it began"))
-    with pytest.raises(SandboxError, match="unknown term 'mysqll@9.7'") as refused:
+    with pytest.raises(SandboxError, match="unknown term 'mysqll") as refused:
         calibrate.run(replace(OPTIONS, profile="mysqll@9.7"))
     assert refused.value.exit_code is ExitCode.BAD_INPUT
