@@ -7,12 +7,16 @@ import pytest
 
 from sandbox.commands import matrix_stacks
 from sandbox.commands.matrix_data import ArmData, DataMaker, data_of_arms
+from sandbox.commands.matrix_request import ArmStack
 from sandbox.commands.matrix_stacks import StackMaker
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.up import UpOptions
 
-OLD, NEW, POOLED = PlanRequest("mysql@5.6"), PlanRequest("mysql@9.7"), PlanRequest("mysql@9.7+haproxy")
+OLD, NEW, POOLED = (
+    ArmStack(f"arm{number}", PlanRequest(profile))
+    for number, profile in enumerate(("mysql@5.6", "mysql@9.7", "mysql@9.7+haproxy"))
+)
 
 
 class ShelfWithAll(DataMaker):
@@ -45,11 +49,11 @@ def test_an_arm_that_cannot_be_restored_leaves_the_others_their_data(started: di
     assert set(found) == {NEW, POOLED}
     stacks, shelf = StackMaker(Docker()), ShelfWithAll()
     stacks.begin_alike(found, [OLD, NEW, POOLED], shelf)
-    for request in (OLD, NEW, POOLED):
-        stacks.up("x", request)
+    for stack in (OLD, NEW, POOLED):
+        stacks.up("x", stack)
     keys = {profile: options.snapshot_key for profile, options in started.items()}
-    assert keys[NEW.profile] == keys[POOLED.profile] == found[NEW].key
-    assert keys[OLD.profile] is None and not started[OLD.profile].restore
+    assert keys[NEW.request.profile] == keys[POOLED.request.profile] == found[NEW].key
+    assert keys[OLD.request.profile] is None and not started[OLD.request.profile].restore
     assert shelf.told == ["cannot be restored, so started from nothing, with data of its own: mysql@5.6"]
 
 

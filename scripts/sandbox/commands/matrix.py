@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sandbox.commands.matrix_apart import apart_by_data
 from sandbox.commands.matrix_data import DataMaker, data_of_arms, foreseen_s
 from sandbox.commands.matrix_file import find_matrix, matrix_path
 from sandbox.commands.matrix_line import MatrixLine
@@ -60,6 +61,7 @@ def run(options: MatrixOptions) -> int:
     files = {
         cell.change.workload or "": bench.workload.file for cell, bench in zip(experiment.cells, benches, strict=True)
     }
+    experiment = apart_by_data(experiment, benches)
     experiment = replace(experiment, own_files={word: file.sha256 for word, file in files.items() if file})
     skipped = skipped_cells(experiment)
     blocks = experiment.matrix.blocks or blocks_for_one(experiment.tests_without(skipped))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.commands.matrix_line import MatrixLine
+from sandbox.commands.matrix_request import ArmStack
 from sandbox.commands.planning import planned, planned_bases
 from sandbox.console import Progress as NodeProgress
 from sandbox.errors import ExitCode, SandboxError
@@ -31,10 +32,10 @@ class ArmData:
     benches: tuple[BenchRequest, ...]
 
 
-def data_of_arms(arms: Mapping[PlanRequest, Sequence[BenchRequest]]) -> dict[PlanRequest, ArmData]:
-    """What each arm is restored from, by the request of its stack; without those that cannot be restored."""
-    found = {request: _arm_data(request, benches) for request, benches in arms.items()}
-    return {request: each for request, each in found.items() if each}
+def data_of_arms(arms: Mapping[ArmStack, Sequence[BenchRequest]]) -> dict[ArmStack, ArmData]:
+    """What each arm's stack is restored from; without those that cannot be restored."""
+    found = {stack: _arm_data(stack.request, benches) for stack, benches in arms.items()}
+    return {stack: each for stack, each in found.items() if each}
 
 
 def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData | None:
@@ -45,7 +46,7 @@ def _arm_data(request: PlanRequest, benches: Sequence[BenchRequest]) -> ArmData 
     return ArmData(data_key(plan_hash(plan), needing), plan, needing)
 
 
-def foreseen_s(found: Mapping[PlanRequest, ArmData], docker: Docker) -> float:
+def foreseen_s(found: Mapping[ArmStack, ArmData], docker: Docker) -> float:
     """Seconds that making the data takes which this machine does not have yet."""
     return sum(keeping_s(each.benches) for each in _by_key(found).values() if not _is_there(each, docker))
 
@@ -54,7 +55,7 @@ def _is_there(data: ArmData, docker: Docker) -> bool:
     return usable(docker, data.plan, data.key) is not None
 
 
-def _by_key(found: Mapping[PlanRequest, ArmData]) -> dict[str, ArmData]:
+def _by_key(found: Mapping[ArmStack, ArmData]) -> dict[str, ArmData]:
     """Each once, though several arms share it."""
     return {each.key: each for each in found.values()}
 
@@ -70,7 +71,7 @@ class DataMaker:
     def __init__(self, name: str, line: MatrixLine, docker: Docker) -> None:
         self.name, self.line, self.docker = name, line, docker
 
-    def make_all(self, found: Mapping[PlanRequest, ArmData]) -> dict[PlanRequest, str]:
+    def make_all(self, found: Mapping[ArmStack, ArmData]) -> dict[ArmStack, str]:
         """Key of the data of every arm; empty where some cannot be made: every arm then makes its own."""
         try:
             for data in _by_key(found).values():
@@ -80,7 +81,7 @@ class DataMaker:
                 raise
             self.line.line(f"every stack makes its own data: {error.what} ({error.known})")
             return {}
-        return {request: each.key for request, each in found.items()}
+        return {stack: each.key for stack, each in found.items()}
 
     def _ensure(self, data: ArmData) -> None:
         wait = "another matrix makes the same data; waiting for it"

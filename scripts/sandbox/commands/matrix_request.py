@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.commands.matrix_file import Place, changes_of, refused_at
@@ -22,6 +23,14 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts
 from sandbox.stack.host_class import host_class
 from sandbox.workloads.common.model import make_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class ArmStack:
+    """What one arm's stack is made from. Two arms may be alike in it and not in their data."""
+
+    arm: str
+    request: PlanRequest
 
 
 def bench_of(cell: Cell, matrix: Matrix) -> BenchRequest:
@@ -98,13 +107,12 @@ def _has_proxy(request: PlanRequest) -> bool:
     return any(node.kind == "proxy" for node in planned(request).nodes)
 
 
-def stack_requests(experiment: Experiment) -> dict[str, PlanRequest]:
+def stack_requests(experiment: Experiment) -> dict[str, ArmStack]:
     """What the stack of each arm is made from, the canary's last."""
     named = arms(experiment)
-    return {
-        **{named[cell.stack_key]: plan_request(cell) for cell in experiment.cells},
-        CANARY: plan_request(experiment.canary_of),
-    }
+    of_cells = {named[cell.stack_key]: plan_request(cell) for cell in experiment.cells}
+    requests = {**of_cells, CANARY: plan_request(experiment.canary_of)}
+    return {arm: ArmStack(arm, request) for arm, request in requests.items()}
 
 
 def matrix_request(
@@ -119,7 +127,7 @@ def matrix_request(
     """An experiment with all that the runner must know of it."""
     named = arms(experiment)
     unplannable = {named[cell.stack_key] for cell in experiment.cells if cell.name in skipped}
-    requests = {arm: each for arm, each in stack_requests(experiment).items() if arm not in unplannable}
+    requests = {arm: each.request for arm, each in stack_requests(experiment).items() if arm not in unplannable}
     return MatrixRequest(
         experiment,
         blocks,
@@ -135,10 +143,12 @@ def matrix_request(
     )
 
 
-def benches_of_arms(experiment: Experiment, skipped: Mapping[str, str]) -> dict[PlanRequest, list[BenchRequest]]:
-    """The loads that each arm's stack gets, by the stack's request; the canary's is the baseline's."""
-    found: dict[PlanRequest, list[BenchRequest]] = {}
+def benches_of_arms(experiment: Experiment, skipped: Mapping[str, str]) -> dict[ArmStack, list[BenchRequest]]:
+    """The loads that each arm's stack gets. The canary's has the data of all that its baseline's has."""
+    named, stacks = arms(experiment), stack_requests(experiment)
+    found: dict[ArmStack, list[BenchRequest]] = {}
     for cell in experiment.cells:
         if cell.name not in skipped:
-            found.setdefault(plan_request(cell), []).append(bench_of(cell, experiment.matrix))
-    return found
+            found.setdefault(stacks[named[cell.stack_key]], []).append(bench_of(cell, experiment.matrix))
+    baseline = stacks[named[experiment.canary_of.stack_key]]
+    return {**found, stacks[CANARY]: found[baseline]} if baseline in found else found

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,15 +67,22 @@ def experiment_data(experiment: Experiment, foreseen: Foreseen) -> dict[str, Any
     }
 
 
+def _stacks_of(sharing: Sequence[set[str]]) -> str:
+    """``sharing``: by stack, the levels of a factor that run on it."""
+    if all(len(levels) == 1 for levels in sharing):
+        return "a stack of its own for each"
+    whole = set().union(*sharing)
+    return "on the same stack" if all(levels == whole for levels in sharing) else "not all on the same stack"
+
+
 def _factors(experiment: Experiment) -> list[tuple[str, str, str]]:
     matrix = experiment.matrix
     keys = {cell.stack_key: cell for cell in experiment.cells}
     rows = []
     for factor, levels in matrix.factors.items():
-        changing = {tuple(cell.levels[factor] for cell in experiment.cells if cell.stack_key == key) for key in keys}
-        needs = all(len(set(each)) == 1 for each in changing)
+        sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == key} for key in keys]
         told = [f"[{level}]" if matrix.baseline.get(factor) == level else level for level in levels]
-        rows.append((factor, ", ".join(told), "a stack of its own for each" if needs else "on the same stack"))
+        rows.append((factor, ", ".join(told), _stacks_of(sharing)))
     return rows
 
 

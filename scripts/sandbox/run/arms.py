@@ -2,21 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import Generic, TypeVar
 
 from sandbox.errors import SandboxError
-from sandbox.plan.model import PlanRequest
 from sandbox.stack.protocol import RunningStack
 
 MOST_FAILURES = 3
-BringUp = Callable[[str, PlanRequest], RunningStack]
+Source = TypeVar("Source")
 TakeDown = Callable[[str], None]
 
 
-class Arms:
+class Arms(Generic[Source]):
     """``requests``: what each arm's stack is made from; a stack is called ``<prefix>-<arm>``."""
 
     def __init__(
-        self, prefix: str, requests: Mapping[str, PlanRequest], bring_up: BringUp, take_down: TakeDown
+        self,
+        prefix: str,
+        requests: Mapping[str, Source],
+        bring_up: Callable[[str, Source], RunningStack],
+        take_down: TakeDown,
     ) -> None:
         self._prefix, self._requests = prefix, requests
         self._bring_up, self._take_down = bring_up, take_down

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.apply import split_assignments
@@ -43,7 +44,7 @@ MatrixEvent = Event | Advance
 
 
 def run_matrix(
-    request: MatrixRequest, stacks: Arms, results: Path, tell: Callable[[MatrixEvent], None]
+    request: MatrixRequest, stacks: Arms[Any], results: Path, tell: Callable[[MatrixEvent], None]
 ) -> ResultFolder:
     """The result, ended. What an earlier start left unfinished is gone on with unless ``afresh``.
 
@@ -66,7 +67,7 @@ class _Runner:
     """One matrix under way."""
 
     def __init__(
-        self, request: MatrixRequest, stacks: Arms, result: ResultFolder, tell: Callable[[MatrixEvent], None]
+        self, request: MatrixRequest, stacks: Arms[Any], result: ResultFolder, tell: Callable[[MatrixEvent], None]
     ) -> None:
         self.request, self.stacks, self.result, self.tell = request, stacks, result, tell
         self.part = part = part_of(result)
