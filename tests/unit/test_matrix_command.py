@@ -159,6 +159,23 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
         matrix.run(typed(mine))
 
 
+def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
+    monkeypatch: pytest.MonkeyPatch, mine: str
+) -> None:
+    made = make_experiment(read_matrix(Path(mine)))
+    baselines = [each.baseline for each in made.comparisons]
+    lost = {made.canary_of.name: "cannot be had here: x:1"}
+    here = matrix_plan.with_canary_here(made, lost)
+    assert here.canary_of.name in baselines and here.canary_of.name not in lost
+    assert here.key != made.key, "a result with another canary is not gone on with"
+    monkeypatch.setattr(matrix, "skipped_cells", lambda _: lost)
+    with pytest.raises(SandboxError, match="interrupted"):
+        matrix.run(typed(mine))
+    lost |= dict.fromkeys(baselines, "cannot be had here: x:1")
+    with pytest.raises(SandboxError, match="the baseline of the matrix mine cannot run here"):
+        matrix.run(typed(mine))
+
+
 def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.MonkeyPatch, mine: str) -> None:
     made = make_experiment(read_matrix(Path(mine)))
 

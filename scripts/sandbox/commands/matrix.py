@@ -16,6 +16,7 @@ from sandbox.commands.matrix_plan import (
     settled,
     show_plan,
     skipped_cells,
+    with_canary_here,
 )
 from sandbox.commands.matrix_request import benches_of_arms, benches_of_file, matrix_request, stack_requests
 from sandbox.commands.matrix_stacks import StackMaker
@@ -64,6 +65,7 @@ def run(options: MatrixOptions) -> int:
     experiment = apart_by_data(experiment, benches)
     experiment = replace(experiment, own_files={word: file.sha256 for word, file in files.items() if file})
     skipped = skipped_cells(experiment)
+    experiment = with_canary_here(experiment, skipped)
     blocks = experiment.matrix.blocks or blocks_for_one(experiment.tests_without(skipped))
     if options.plan:
         docker = Docker()
@@ -172,7 +174,8 @@ def run_experiment(
             raise _interrupted(line) from None  # while a stack was starting, which tells only of itself
         if error.exit_code is ExitCode.ENVIRONMENT and line.runs:
             known = f"{error.known}; {line.done} of {line.runs} runs are saved"
-            after = f"{error.next_step}; then the same command again (it goes on from there)"
+            goes_on = "" if gate else " (it goes on from there)"
+            after = f"{error.next_step}; then the same command again{goes_on}"
             raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
         raise
     finally:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sandbox.commands.planning import planned
@@ -70,13 +71,22 @@ def need_images(experiment: Experiment) -> None:
     need_baseline(experiment, skipped_cells(experiment))
 
 
+def with_canary_here(experiment: Experiment, skipped: Mapping[str, str]) -> Experiment:
+    """The experiment with a canary that can run here, where any baseline can: the middle one of those."""
+    baselines = {each.baseline for each in experiment.comparisons} - set(skipped)
+    if experiment.canary_of.name not in skipped or not baselines:
+        return experiment
+    able = [cell for cell in experiment.cells if cell.name in baselines]
+    return replace(experiment, canary_of=able[len(able) // 2])
+
+
 def need_baseline(experiment: Experiment, skipped: Mapping[str, str]) -> None:
-    baselines = {each.baseline for each in experiment.comparisons} | {experiment.canary_of.name}
-    lost = sorted(baselines & set(skipped))
-    if lost:
+    """Raises SandboxError (exit 4) where no baseline can run here; where only some can, the rest is not compared."""
+    lost = experiment.canary_of.name
+    if lost in skipped:
         raise SandboxError(
             f"the baseline of the matrix {experiment.matrix.name} cannot run here",
-            f"{lost[0]}: {skipped[lost[0]]}",
+            f"{lost}: {skipped[lost]}",
             f"try: make matrix MATRIX={experiment.matrix.name} PLAN=1   (shows what can)",
             ExitCode.ENVIRONMENT,
         )

@@ -62,6 +62,7 @@ class Experiment:
             "matrix": self.matrix.model_dump(mode="json", exclude={"title", "question", "note", "blocks"}),
             "cells": [cell_data(cell) for cell in self.cells],
             "files": dict(self.own_files),
+            "canary": self.canary_of.name,
         }
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
