@@ -48,12 +48,13 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
     # A setting of its own: no other test's snapshot is taken for this one.
     mark = ("--set", f"max_connections={300 + PROFILES.index(profile)}")
     before = {each["key"] for each in snapshots()}
-    with nobody_measures():
-        first, told = up(profile, *mark, "--cold")
-        with locked(project_name(first.name), lambda: None, 60):
-            pass  # its snapshot is taken, and the bases are made
     stacks: list[LiveStack] = []
     try:
+        with nobody_measures():
+            first, told = up(profile, *mark, "--cold")
+            stacks.append(first)
+            with locked(project_name(first.name), lambda: None, 60):
+                pass  # its snapshot is taken, and the bases are made
         assert "from a snapshot" not in told
         kept = [each for each in snapshots() if each["key"] not in before or each["profile"] == profile]
         assert kept, "no snapshot was kept"
@@ -63,11 +64,11 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
             stack, told = up(profile, *mark)
             stacks.append(stack)
             assert "from a snapshot of" in told
-        yield profile, password, stacks
+        yield profile, password, stacks[1:]
     finally:
-        for stack in [first, *stacks]:
+        for stack in stacks:
             sandbox("down", "--name", stack.name)
-        assert not leftovers(f"sandbox.stack={project_name(first.name)}")
+            assert not leftovers(f"sandbox.stack={project_name(stack.name)}")
 
 
 def test_each_has_passwords_of_its_own(restored: tuple[str, str, list[LiveStack]]) -> None:

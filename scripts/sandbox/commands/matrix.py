@@ -104,12 +104,8 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     from sandbox.report.lost_runs import lost_runs
     from sandbox.report.verdict_table import verdict_data, verdict_lines
 
-    if result.manifest.matrix is not None:
-        note_noise(result, known)
-    manifest, runs = result.manifest, report.read_runs(result)
-    part = manifest.matrix
-    if part is None:
-        raise SandboxError(f"{result.path.name} is no matrix", "it has no cells to compare", "try: make matrix")
+    note_noise(result, known)
+    manifest, part, runs = result.manifest, part_of(result), report.read_runs(result)
     if not any(run.good for run in runs):
         raise report.no_good_run(result, part, [run.record for run in runs])
     judged = report.judge(part, runs)

@@ -14,6 +14,7 @@ from sandbox.report.verdict_table import (
     noise_data,
     p_told,
     shown,
+    with_lost,
     word_told,
     wrapped,
 )
@@ -129,7 +130,7 @@ def _median(value: float | None) -> str:
 def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
     counts = f"{verdict.runs[0]}+{verdict.runs[1]}"
     if verdict.judgement is None:
-        return ("", "", counts, "", f"{verdict.word} ({verdict.lost} runs lost)")
+        return ("", "", counts, "", with_lost(verdict.word, verdict.lost, "runs"))
     effect = verdict.judgement.effect
     return (
         shown(effect.metric, effect.estimate),

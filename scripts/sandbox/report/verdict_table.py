@@ -75,7 +75,7 @@ def figures(verdict: Verdict) -> Sequence[str]:
     """A verdict's figures as text, under the headings of FIGURES."""
     metric = METRICS[verdict.metric]
     if verdict.judgement is None:
-        return ("", "", "0", "", f"{verdict.word} ({verdict.missing} blocks lost)")
+        return ("", "", "0", "", with_lost(verdict.word, verdict.missing, "blocks"))
     effect = verdict.judgement.effect
     return (
         shown(metric, effect.estimate),
@@ -84,6 +84,11 @@ def figures(verdict: Verdict) -> Sequence[str]:
         p_told(verdict.judgement.adjusted_p),
         word_told(verdict.word, verdict.judgement, ""),
     )
+
+
+def with_lost(word: str, lost: int, units: str) -> str:
+    """The verdict on what cannot be judged; ``lost``: how much of it the environment has taken."""
+    return f"{word} ({lost} {units} lost)" if lost else word
 
 
 def interval_told(effect: Effect, otherwise: str) -> str:

@@ -9,8 +9,9 @@ from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.unpaired import Side, matched
 
 _HOST = tuple(name for name in Environment.model_fields if name not in ("data_file_system", "during", "inputs"))
-_LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
-         "file_sha256")  # fmt: skip
+LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
+        "file_sha256")  # fmt: skip
+"""What of a load must be alike for two runs to have had the same, beside its name."""
 _PLAN = ("depth", "warmup_s", "seconds", "blocks")
 _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
@@ -71,7 +72,7 @@ def _plan(first: Side, second: Side) -> Iterator[Difference]:
 
 
 def _run(ours: Record, theirs: Record) -> Iterator[Difference]:
-    for name in _LOAD:
+    for name in LOAD:
         yield from _if_apart(f"load: {name}", getattr(ours.workload, name), getattr(theirs.workload, name))
     there, here = ({node.name: node for node in record.nodes} for record in (theirs, ours))
     for node in dict.fromkeys([*here, *there]):

@@ -8,16 +8,13 @@ from pydantic import AwareDatetime
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import judge_result
-from sandbox.results.differences import text_of
+from sandbox.results.differences import LOAD, text_of
 from sandbox.results.observe import noise_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.change_points import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from sandbox.results.unpaired import Side, on_scale
-
-_LOAD = ("name", "threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
-         "file_sha256")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +99,7 @@ def _loads(side: Side) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
         first.setdefault(record.cell, record)
     return {
         frozenset(levels.items()): {
-            **{name: getattr(first[cell].workload, name) for name in _LOAD},
+            **{name: getattr(first[cell].workload, name) for name in ("name", *LOAD)},
             **({} if side.manifest.matrix else first[cell].environment.inputs.model_dump()),
         }
         for cell, levels in side.cells.items()

@@ -36,11 +36,11 @@ def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str,
 def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
     """What was noted of the host's noise when the result was judged; for one that was not, what is known now."""
     records = list(records)
-    loads = dict.fromkeys(record.workload.name for record in records)
     if part.calibrated is None:
+        loads = dict.fromkeys(record.workload.name for record in records)
         return calibration.known_of(part.host_class, loads, part.seconds)
-    own = {load: part.calibrated for load in [_load_of_canary(part, records)] if load and part.calibrated}
-    return {**part.calibrated_others, **own}
+    own = _load_of_canary(part, records)
+    return {**part.calibrated_others, own: part.calibrated} if own and part.calibrated else part.calibrated_others
 
 
 def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> MatrixPart:

@@ -18,11 +18,10 @@ from sandbox.stack.snapshots.take import Wish
 
 WISH = Wish("k", "u", fresh=True)
 MEASURER = """
-import time
 from sandbox.stack.keeping import measuring
 with measuring(print):
     print("measures", flush=True)
-    time.sleep(60)
+    input()
 """
 Started = list["subprocess.Popen[bytes]"]
 
@@ -107,7 +106,8 @@ def test_a_keeper_sees_that_somebody_waits_for_it_to_measure(keepers: Started) -
 
 def test_a_measurement_that_was_killed_leaves_no_lock(keepers: Started) -> None:
     scripts = str(Path(__file__).parents[3] / "scripts")
-    process = subprocess.Popen([sys.executable, "-c", MEASURER], stdout=subprocess.PIPE, text=True, cwd=scripts)
+    argv, pipe = [sys.executable, "-c", MEASURER], subprocess.PIPE
+    process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, cwd=scripts)
     try:
         assert process.stdout and process.stdout.readline() == "measures\n"
         begin_keeping("p", WISH, [])
