@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from sandbox.commands import calibrate, matrix, matrix_plan, matrix_request
+from sandbox.commands import calibrate, matrix, matrix_data, matrix_plan, matrix_request
 from sandbox.commands.calibrate import CalibrateOptions, a_against_a
 from sandbox.commands.matrix_file import read_matrix
+from sandbox.commands.matrix_request import benches_of_file
 from sandbox.commands.matrix_stacks import StackMaker
+from sandbox.commands.planning import offline_plan
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.experiment import make_experiment
 from sandbox.run.calibration_file import calibration_path
@@ -23,7 +25,8 @@ def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(matrix_request, "engine_facts", lambda _: SimpleNamespace())
     monkeypatch.setattr(matrix_request, "host_class", lambda _: "here")
-    monkeypatch.setattr(matrix_request, "_planned_variables", lambda _: {})
+    for module in (matrix_request, matrix_data, matrix_plan):
+        monkeypatch.setattr(module, "planned", offline_plan)
     monkeypatch.setattr(matrix, "foreseen_s", lambda *_: 0.0)
     monkeypatch.setattr(StackMaker, "begin_alike", lambda *_: None)  # or it makes the data of a real server
 
@@ -114,7 +117,6 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(matrix, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(matrix, "skipped_cells", lambda _: {})
     monkeypatch.setattr(matrix, "foreseen_s", lambda *_: 0.0)
-    monkeypatch.setattr(matrix_request, "_has_proxy", lambda _: False)
     monkeypatch.setattr(matrix, "run_matrix", stopped)
     return str(path)
 
@@ -190,3 +192,30 @@ def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.Mo
     refusing(ExitCode.INTERNAL)
     with pytest.raises(SandboxError, match="no"):
         matrix_plan.skipped_cells(made)
+
+
+def test_a_cell_whose_stack_has_no_such_entry_is_skipped_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        """\
+title: Ways in
+question: What do they cost?
+common: {profile: mysql}
+factors:
+  proxy: {none: {}, haproxy: {add: haproxy}}
+  way: {server: {via: mysql1}, proxy: {via: haproxy}}
+baseline: {proxy: none, way: server}
+"""
+    )
+    made = make_experiment(read_matrix(path))
+    benches_of_file(made, path)
+    reasons = {name: reason for name, reason in matrix_plan.skipped_cells(made).items() if "via" in reason}
+    assert reasons == {"proxy-none.way-proxy": "via: haproxy is not part of mysql"}
+
+
+def test_stacks_that_cannot_be_restored_are_foreseen_to_start_from_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(MATRIX.replace("{add: durable}", "{set: init_file=/x.sql}"))
+    engine: Any = SimpleNamespace()
+    request = matrix_request.matrix_request(make_experiment(read_matrix(path)), 6, {}, 1, False, engine)
+    assert request.from_nothing == {"arm2"} and request.proxied == set()

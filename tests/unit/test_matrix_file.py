@@ -104,6 +104,9 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
         ("  threads: [1, 4]", "  dist:\n    - uniform\n    - zipfain", 10, "DIST=zipfain is not a distribution"),
         ("  threads: [1, 4]", "  threads: [1, 20000]", 8, "THREADS=20000 cannot be used"),
         ("add: durable", "cpus: abc", 7, "CPUS=abc is not a number of processors"),
+        ("add: durable", "cpuset: 0-", 7, "cpuset: '0-' is no list of processors"),
+        ("{add: durable}", "\n      add: proxysql\n      via: proxysq", 9, "via: 'proxysq' is no node and no term"),
+        ("{profile: mysql}", "\n  profile: mysql\n  via: reader", 5, "via: 'reader' is no node and no term"),
         ("{profile: mysql}", "\n  profile: mysql\n  workload: tpc", 5, "there is no workload 'tpc'"),
         (
             "{profile: mysql}",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sandbox.commands.planning import planned
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.entry_words import entry_words
 from sandbox.plan.experiment import Experiment
 from sandbox.plan.matrix import Cell, Matrix
 from sandbox.plan.model import PlanRequest, UserFile
@@ -35,7 +36,7 @@ def plan_request(cell: Cell) -> PlanRequest:
 def skipped_cells(experiment: Experiment) -> dict[str, str]:
     """Cells that cannot run here, with the reason: an image that cannot be had, a capability that is missing."""
     reasons = _reasons(experiment.cells)
-    return {cell.name: reason for cell in experiment.cells if (reason := reasons[cell.stack_key])}
+    return {cell.name: reason for cell in experiment.cells if (reason := reasons[_stack_and_entry(cell)])}
 
 
 def settled(matrix: Matrix) -> Matrix:
@@ -43,26 +44,32 @@ def settled(matrix: Matrix) -> Matrix:
     if not matrix.baseline_else:
         return matrix
     reasons = _reasons(matrix.all_cells())
-    return matrix.with_baseline_among(lambda cell: not reasons[cell.stack_key])
+    return matrix.with_baseline_among(lambda cell: not reasons[_stack_and_entry(cell)])
 
 
 def _reasons(cells: Iterable[Cell]) -> dict[tuple[object, ...], str | None]:
-    """Why a stack cannot run here, None for one that can, by what it must be started for; each is planned once."""
+    """Why a stack cannot run here or not be entered so, None where it can; each is planned once."""
     reasons: dict[tuple[object, ...], str | None] = {}
     for cell in cells:
-        if cell.stack_key not in reasons:
-            reasons[cell.stack_key] = _reason(cell)
+        if _stack_and_entry(cell) not in reasons:
+            reasons[_stack_and_entry(cell)] = _reason(cell)
     return reasons
+
+
+def _stack_and_entry(cell: Cell) -> tuple[object, ...]:
+    return (*cell.stack_key, cell.change.via)
 
 
 def _reason(cell: Cell) -> str | None:
     try:
-        missing = planned(plan_request(cell)).unavailable()
+        plan = planned(plan_request(cell))
     except SandboxError as error:
         if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not what the cell asks for
             raise
         return f"{error.what}: {error.known}"
-    references = sorted({node.choice.reference for node in missing})
+    if cell.change.via and cell.change.via not in entry_words(plan):
+        return f"via: {cell.change.via} is not part of {plan.profile}"
+    references = sorted({node.choice.reference for node in plan.unavailable()})
     return f"cannot be had here: {', '.join(references)}" if references else None
 
 
@@ -119,7 +126,8 @@ def foresee(request: MatrixRequest, results: Path, data_s: float) -> Foreseen:
         seed = earlier.manifest.matrix.seed
     left = runs_left(experiment, request.blocks, seed, request.skipped, done, 0 if request.gate else 1)
     pace = known_pace(results, request.host_class)
-    beside_s = data_s * bool(left) + overhead_s(experiment, left, request.bench_of, request.proxied)
+    around_s = overhead_s(experiment, left, request.bench_of, request.proxied, request.from_nothing)
+    beside_s = data_s * bool(left) + around_s
     seconds = load_s(experiment, left) + pace * beside_s
     named = arms(experiment)
     stacks = {cell.name: named[cell.stack_key] for cell in experiment.cells}

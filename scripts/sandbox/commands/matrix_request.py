@@ -2,18 +2,21 @@
 
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.commands.matrix_file import Place, changes_of, refused_at
 from sandbox.commands.matrix_plan import plan_request
-from sandbox.commands.planning import check_limits, planned
+from sandbox.commands.planning import check_limits, offline_plan, planned
 from sandbox.commands.workload import refuse_idle_factors, resolve_workload
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.plan.basis import data_request
 from sandbox.plan.compose import node_context
+from sandbox.plan.entry_words import entry_words
 from sandbox.plan.experiment import Experiment
 from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
-from sandbox.plan.model import PlanRequest
+from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.variables import effective_variables
 from sandbox.run.matrix_result import MatrixRequest
@@ -36,7 +39,7 @@ class ArmStack:
 def bench_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     """The load of a cell. Raises SandboxError (exit 2) for a workload or parameter that there is none of."""
     change = cell.change
-    check_limits(change.cpus, change.memory)
+    check_limits(change.cpus, change.memory, change.cpuset)
     given = {
         "threads": change.threads,
         "tables": change.tables,
@@ -63,12 +66,27 @@ def benches_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
             if error.exit_code is not ExitCode.BAD_INPUT:
                 raise
             raise refused_at(path, _place_at_fault(cell, matrix, error), error) from error
+    for place, change in changes_of(matrix):
+        if change.via:
+            _refuse_unknown_entry(change.via, matrix, (*place, "via"), path)
     for factor, levels in matrix.factors.items():
         try:
             refuse_idle_factors({factor: levels}, [bench.workload.workload for bench in benches])
         except SandboxError as error:
             raise refused_at(path, ("factors", factor), error) from error
     return benches
+
+
+def _refuse_unknown_entry(via: str, matrix: Matrix, place: Place, path: Path) -> None:
+    """An entry that no stack of the matrix has is a mistake in the file; where some have it, the others are skipped."""
+    requests = {cell.stack_key: plan_request(cell) for cell in matrix.all_cells() if cell.change.via == via}
+    known: set[str] = set()
+    for request in requests.values():
+        with suppress(SandboxError):  # a stack that cannot be is a reason to skip its cells
+            known |= entry_words(offline_plan(request))
+    if known and via not in known:
+        told = f"via: '{via}' is no node and no term of any stack"
+        raise refused_at(path, place, SandboxError(told, did_you_mean(via, known), "try: make plan PROFILE=…"))
 
 
 def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
@@ -93,9 +111,8 @@ def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
                 yield (*place, name), Change.model_validate({name: getattr(change, name)})
 
 
-def _planned_variables(request: PlanRequest) -> dict[str, str]:
+def _planned_variables(plan: Plan) -> dict[str, str]:
     """What component, settings and SET= give the servers; of several that are given different values, all of them."""
-    plan = planned(request)
     given: dict[str, dict[str, None]] = {}
     for server in plan.databases:
         for name, value in effective_variables(server, node_context(plan, server, PLACEHOLDER)).items():
@@ -103,8 +120,8 @@ def _planned_variables(request: PlanRequest) -> dict[str, str]:
     return {name: " | ".join(values) for name, values in given.items()}
 
 
-def _has_proxy(request: PlanRequest) -> bool:
-    return any(node.kind == "proxy" for node in planned(request).nodes)
+def _has_proxy(plan: Plan) -> bool:
+    return any(node.kind == "proxy" for node in plan.nodes)
 
 
 def stack_requests(experiment: Experiment) -> dict[str, ArmStack]:
@@ -127,7 +144,8 @@ def matrix_request(
     """An experiment with all that the runner must know of it."""
     named = arms(experiment)
     unplannable = {named[cell.stack_key] for cell in experiment.cells if cell.name in skipped}
-    requests = {arm: each.request for arm, each in stack_requests(experiment).items() if arm not in unplannable}
+    stacks = stack_requests(experiment)
+    plans = {arm: planned(each.request) for arm, each in stacks.items() if arm not in unplannable}
     return MatrixRequest(
         experiment,
         blocks,
@@ -135,8 +153,9 @@ def matrix_request(
         lambda cell: bench_of(cell, experiment.matrix),
         skipped,
         host_class(engine_facts(docker)),
-        {arm: _planned_variables(each) for arm, each in requests.items()},
-        frozenset(arm for arm, each in requests.items() if _has_proxy(each)),
+        {arm: _planned_variables(each) for arm, each in plans.items()},
+        frozenset(arm for arm, each in plans.items() if _has_proxy(each)),
+        frozenset(arm for arm, each in plans.items() if data_request(each) is None),
         tuple(sys.argv),
         afresh,
         gate,

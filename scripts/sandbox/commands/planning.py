@@ -96,8 +96,8 @@ def profiles(as_json: bool) -> None:
     print(json.dumps(profile_data(library), indent=2) if as_json else "\n".join(profile_lines(library)))
 
 
-def check_limits(cpus: str | None, memory: str | None) -> None:
-    """Refuses a ``CPUS=`` or ``MEMORY=`` that no engine would take."""
+def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
+    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine would take."""
     import re
 
     if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
@@ -106,3 +106,5 @@ def check_limits(cpus: str | None, memory: str | None) -> None:
         raise SandboxError(f"CPUS={cpus} leaves a server no processor", "such as 1 or 0.5", "try: CPUS=0.5")
     if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
         raise SandboxError(f"MEMORY={memory} is not an amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
+    if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
+        raise SandboxError(f"cpuset: '{cpuset}' is no list of processors", "such as 0 or 0-1,3", "try: cpuset: 0-1")

@@ -107,10 +107,9 @@ class _Runner:
         """What it took beside the load, for the next prediction; only where this start has carried out every run."""
         if not self.runs or self.loaded < len(self.runs):
             return
-        experiment = self.request.experiment
-        spent_s = wall_s - load_s(experiment, self.runs)
-        foreseen_s = overhead_s(experiment, self.runs, self.request.bench_of, self.request.proxied)
-        self.result.note_overhead(spent_s, foreseen_s)
+        asked, experiment = self.request, self.request.experiment
+        foreseen_s = overhead_s(experiment, self.runs, asked.bench_of, asked.proxied, asked.from_nothing)
+        self.result.note_overhead(wall_s - load_s(experiment, self.runs), foreseen_s)
 
     def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
         """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""

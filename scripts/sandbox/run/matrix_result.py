@@ -39,6 +39,8 @@ class MatrixRequest:
     """By arm, the variables that component, settings and SET= give its servers."""
     proxied: frozenset[str] = frozenset()
     """Arms whose stack has a proxy."""
+    from_nothing: frozenset[str] = frozenset()
+    """Arms whose stack cannot be restored, and makes its data at every start."""
     command: tuple[str, ...] = ()
     afresh: bool = False
     gate: bool = False

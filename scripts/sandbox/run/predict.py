@@ -21,6 +21,8 @@ PROXIED_THREAD_S = 0.013
 """The same through a proxy: a second connection, often a second handshake."""
 START_S = 4.0
 """Of a stack, from its data to ready, and its removal."""
+COLD_START_S = 9.0
+"""The same from nothing."""
 KEEP_DATA_S = 9.0
 """Of data that is made once: the stack that it is made on, from nothing to ready, and its removal, and the copy."""
 ROWS_PER_S = 70_000.0
@@ -52,10 +54,11 @@ def overhead_s(
     left: Sequence[ScheduledRun],
     bench_of: Callable[[Cell], BenchRequest],
     proxied: Collection[str] = (),
+    from_nothing: Collection[str] = (),
 ) -> float:
     """Seconds of everything else: stacks that start with their data, and what surrounds each run.
 
-    ``proxied``: arms whose stack has a proxy.
+    ``proxied``: arms whose stack has a proxy; ``from_nothing``: arms whose stack cannot be restored.
     """
     restarts = experiment.matrix.depth == "restart"
     kept = _kept([(run.arm, bench_of(run.of)) for run in left])
@@ -66,8 +69,9 @@ def overhead_s(
         bench = bench_of(run.of)
         key = f"{run.arm}.{run.block}" if restarts else run.arm
         if (key != started) if restarts else (run.arm not in data):
-            seconds, started = seconds + START_S, key
-            data[run.arm] = dict(kept[run.arm])
+            cold = run.arm in from_nothing
+            seconds, started = seconds + (COLD_START_S if cold else START_S), key
+            data[run.arm] = {} if cold else dict(kept[run.arm])
         seconds += _prepare_s(bench, data[run.arm])
         thread_s = PROXIED_THREAD_S if run.arm in proxied else THREAD_S
         seconds += RUN_OVERHEAD_S + thread_s * bench.parameters.threads * (2 if bench.parameters.warmup_s else 1)

@@ -46,6 +46,7 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
         "assignments": "SET",
         "cpus": "CPUS",
         "memory": "MEMORY",
+        "cpuset": "cpuset",
         "image": "IMAGE",
         "cnf_sha256": "CNF",
         "init_sha256": "INIT",

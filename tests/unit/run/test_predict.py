@@ -53,6 +53,7 @@ def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
         "THREAD_S": 0,
         "PROXIED_THREAD_S": 1,
         "START_S": 100,
+        "COLD_START_S": 200,
         "ROWS_PER_S": ROWS,
         "HOST_CHECK_S": 0,
         "KEEP_DATA_S": 5,
@@ -76,6 +77,11 @@ def test_threads_take_longer_to_connect_through_a_proxy() -> None:
 def test_restarts_start_every_stack_for_every_block() -> None:
     made = experiment("restart")
     assert overhead_s(made, runs_left(made, 2, 1, ()), bench_of) == 6 * 100 + 10
+
+
+def test_a_stack_that_cannot_be_restored_starts_from_nothing_and_makes_its_data() -> None:
+    made = experiment("restart")
+    assert overhead_s(made, runs_left(made, 2, 1, ()), bench_of, from_nothing={"arm2"}) == 4 * 100 + 2 * 201 + 10
 
 
 def test_data_that_is_not_kept_yet_is_made_once() -> None:

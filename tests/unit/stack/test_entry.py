@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.entry_words import entry_words
 from sandbox.stack.entry import Entries, external_entry
 from sandbox.stack.protocol import ServerRole
 from unit.stack.fake_docker import FakeDocker
-from unit.stack.small_stack import running_stack
+from unit.stack.small_stack import local_plan, running_stack
 
 ROLES: Mapping[str, ServerRole | None] = {
     "mysql1": "writer", "mysql2": "writer", "replica1": "reader", "replica2": "reader",
@@ -89,3 +90,29 @@ def test_an_external_server_is_the_entry_point_of_its_group() -> None:
     )
     assert external_entry(2, "mysql://u@h").port == 3306
     assert external_entry(2, "mysql://u@h").schema == "sbtest"
+
+
+@pytest.mark.parametrize(
+    ("profile", "unknown"),
+    [
+        ("mysql", "reader"),
+        ("mysql+replica2", "replica3"),
+        ("cluster3", "cluster4"),
+        ("mysql@8.4+mysql@9.7", "mysql3"),
+        ("mysql+replica1+balancer", "checker1"),
+    ],
+)
+def test_the_words_of_a_plan_are_those_that_its_stack_will_know(profile: str, unknown: str) -> None:
+    words, found = entry_words(local_plan(profile)), entries(profile)
+    assert unknown not in words
+    assert set(found.choices()) - {"reader"} <= words
+    for word in words:
+        try:
+            found.resolve(word)
+        except SandboxError as error:
+            assert "which one is meant" in error.what or "in several groups" in error.what, word
+
+
+def test_an_external_server_has_its_words() -> None:
+    words = entry_words(local_plan("external", external="mysql://app@db.example:3307/shop"))
+    assert {"external", "external1", "writer"} <= words
