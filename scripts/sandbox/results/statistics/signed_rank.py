@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 MOST_DIFFERENCES = 200
 """The exact distribution of more takes seconds, and no result has as many blocks."""
 
@@ -87,11 +89,10 @@ def doubled_ranks(values: Sequence[float]) -> list[int]:
 
 def ways_to_sum(ranks: Sequence[int]) -> list[int]:
     """``ways[s]``: number of subsets of the ranks that add up to s; the null distribution times 2ⁿ."""
-    ways = [1] + [0] * sum(ranks)
+    ways = np.array([1] + [0] * sum(ranks), dtype=object)  # of whole numbers without bound: the result is exact
     for rank in ranks:
-        for total in range(len(ways) - 1, rank - 1, -1):
-            ways[total] += ways[total - rank]
-    return ways
+        ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
+    return list(ways)
 
 
 @cache
