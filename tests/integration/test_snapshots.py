@@ -5,6 +5,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -30,11 +31,11 @@ def snapshots() -> list[dict[str, object]]:
 def up(profile: str, *options: str) -> tuple[LiveStack, str]:
     """A stack of a new name, and what `up` told."""
     stack = LiveStack(f"t-{uuid.uuid4().hex[:6]}", profile)
-    try:
-        return stack, sandbox("up", "--name", stack.name, "--profile", profile, *options).stderr
-    except BaseException:
-        sandbox("down", "--name", stack.name)
-        raise
+    with ExitStack() as undone:
+        undone.callback(sandbox, "down", "--name", stack.name)
+        told = sandbox("up", "--name", stack.name, "--profile", profile, *options).stderr
+        undone.pop_all()  # it is up, and whoever asked for it removes it
+    return stack, told
 
 
 # One of each family and topology in every run, the rest in the long one.

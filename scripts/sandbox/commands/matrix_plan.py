@@ -11,7 +11,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.entry_words import entry_words
 from sandbox.plan.experiment import Experiment
 from sandbox.plan.matrix import Cell, Matrix
-from sandbox.plan.model import PlanRequest, UserFile
+from sandbox.plan.model import Plan, PlanRequest, UserFile
 from sandbox.report.matrix_view import Foreseen, duration, experiment_data, experiment_lines
 from sandbox.run.matrix_result import FINAL, MatrixRequest, unfinished
 from sandbox.run.predict import known_pace, load_s, overhead_s, runs_left
@@ -35,8 +35,7 @@ def plan_request(cell: Cell) -> PlanRequest:
 
 def skipped_cells(experiment: Experiment) -> dict[str, str]:
     """Cells that cannot run here, with the reason: an image that cannot be had, a capability that is missing."""
-    reasons = _reasons(experiment.cells)
-    return {cell.name: reason for cell in experiment.cells if (reason := reasons[_stack_and_entry(cell)])}
+    return {name: reason for name, reason in _reasons(experiment.cells).items() if reason}
 
 
 def settled(matrix: Matrix) -> Matrix:
@@ -44,31 +43,33 @@ def settled(matrix: Matrix) -> Matrix:
     if not matrix.baseline_else:
         return matrix
     reasons = _reasons(matrix.all_cells())
-    return matrix.with_baseline_among(lambda cell: not reasons[_stack_and_entry(cell)])
+    return matrix.with_baseline_among(lambda cell: not reasons[cell.name])
 
 
-def _reasons(cells: Iterable[Cell]) -> dict[tuple[object, ...], str | None]:
-    """Why a stack cannot run here or not be entered so, None where it can; each is planned once."""
-    reasons: dict[tuple[object, ...], str | None] = {}
+def _reasons(cells: Iterable[Cell]) -> dict[str, str | None]:
+    """Why a cell cannot run here, None for one that can, by its name; each stack is planned once."""
+    plans: dict[tuple[object, ...], Plan | str] = {}
+    reasons = {}
     for cell in cells:
-        if _stack_and_entry(cell) not in reasons:
-            reasons[_stack_and_entry(cell)] = _reason(cell)
+        if cell.stack_key not in plans:
+            plans[cell.stack_key] = _plan_or_reason(cell)
+        plan = plans[cell.stack_key]
+        reasons[cell.name] = plan if isinstance(plan, str) else _lacking(plan, cell.change.via)
     return reasons
 
 
-def _stack_and_entry(cell: Cell) -> tuple[object, ...]:
-    return (*cell.stack_key, cell.change.via)
-
-
-def _reason(cell: Cell) -> str | None:
+def _plan_or_reason(cell: Cell) -> Plan | str:
     try:
-        plan = planned(plan_request(cell))
+        return planned(plan_request(cell))
     except SandboxError as error:
         if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not what the cell asks for
             raise
         return f"{error.what}: {error.known}"
-    if cell.change.via and cell.change.via not in entry_words(plan):
-        return f"via: {cell.change.via} is not part of {plan.profile}"
+
+
+def _lacking(plan: Plan, via: str | None) -> str | None:
+    if via and via not in entry_words(plan):
+        return f"via: {via} is not part of {plan.profile}"
     references = sorted({node.choice.reference for node in plan.unavailable()})
     return f"cannot be had here: {', '.join(references)}" if references else None
 
