@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from sandbox.report.places import places
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.statistics.many import FEWEST_BLOCKS
 from sandbox.results.statistics.metrics import METRICS
 
+_TOO_FEW = "too few"
 _TOLD = {
     "better": "is better",
     "worse": "is worse",
@@ -15,6 +17,8 @@ _TOLD = {
     "not_steady": "did not run steadily",
     "infra_error": "failed for reasons of the environment",
     "failed": "failed",
+    "not measured": "has no such figure",
+    _TOO_FEW: f"has too few blocks to tell (it takes {FEWEST_BLOCKS})",
 }
 
 
@@ -24,16 +28,20 @@ def answer(part: MatrixPart, judged: Judged) -> str:
     ``By tps: commits durable is worse at threads 4, 16 (-31.2 % to -12.0 %), makes no difference at threads 1.``
     """
     if judged.unfit:
-        return "Nothing can be said: the baseline differs from itself, or is noisier than this host is known to be."
+        return "Nothing can be said: the baseline differs from itself."
     metric = part.metrics[0]
     verdicts = [verdict for verdict in judged.verdicts if verdict.metric == metric]
     if not verdicts:
         return "Nothing was compared: no cell could run beside its baseline."
+    blocks = max((verdict.judgement.effect.blocks for verdict in verdicts if verdict.judgement), default=0)
+    if 0 < blocks < FEWEST_BLOCKS:
+        return f"{blocks} block{'s tell' if blocks > 1 else ' tells'} nothing: it takes {FEWEST_BLOCKS}."
     levels = {cell.name: cell.levels for cell in part.cells}
     changes: dict[str, dict[str, list[Verdict]]] = {}
     for verdict in verdicts:
         by_word = changes.setdefault(_change(part, levels[verdict.cell]), {})
-        by_word.setdefault(verdict.word, []).append(verdict)
+        too_few = verdict.judgement is not None and verdict.judgement.effect.interval is None
+        by_word.setdefault(_TOO_FEW if too_few else verdict.word, []).append(verdict)
     told = []
     for change, by_word in changes.items():
         words = [_word(part, levels, word, found) for word, found in by_word.items()]

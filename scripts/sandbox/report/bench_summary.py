@@ -1,9 +1,9 @@
 """PURE: what a report says of a single bench: one run, so figures and no verdict."""
 
-import shlex
 from collections.abc import Sequence
 
 from sandbox.report.bench_table import ONE_RUN, bench_rows, bench_title
+from sandbox.report.do_again import make_command
 from sandbox.report.figure import Figure
 from sandbox.report.lines import thinned
 from sandbox.report.run_data import RunData
@@ -47,14 +47,10 @@ def bench_figures(run: RunData) -> list[Figure]:
 def bench_again(record: Record, command: Sequence[str]) -> list[str]:
     """The stack, and the bench as it was typed, with the seed that was drawn."""
     inputs = record.environment.inputs
-    up = ["sandbox", "up", "--name", record.stack, "--profile", record.profile]
-    for assignment in inputs.assignments:
-        up += ["--set", shlex.quote(assignment)]
-    limits = {"--cpus": inputs.cpus, "--memory": inputs.memory, "--cnf": inputs.cnf_name, "--init": inputs.init_name}
-    up += [word for option, value in limits.items() if value for word in (option, value)]
-    words = ["sandbox", *command[1:]]
-    seeded = any(word.split("=")[0] == "--seed" for word in words)
-    return [shlex.join(up), shlex.join([*words, *([] if seeded else ["--seed", str(record.seed)])])]
+    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CNF": inputs.cnf_name, "INIT": inputs.init_name}
+    up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
+    started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})
+    return [started, make_command(command, {"SEED": str(record.seed)})]
 
 
 def bench_markdown(record: Record, command: Sequence[str]) -> str:

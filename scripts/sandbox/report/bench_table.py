@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.results.record import Metrics, Record
+from sandbox.results.record import Metrics, NodeRecord, Record
+from sandbox.results.statistics.metrics import PROCESSOR_TIME
 
 WIDTH = 100
 UNKNOWN = "unknown"
@@ -56,6 +58,7 @@ def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
     yield "conflicts", _conflicts(metrics)
     yield "errors", _counts(metrics.errors, metrics.errors_by_code)
     yield "reconnects", _figure(metrics.reconnects)
+    yield from _processor_time(record)
     yield "answered by", _answered(record)
     yield "machine", _machine(record)
     for check in record.checks:
@@ -144,6 +147,22 @@ def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
     if by_code is None:
         return f"{total:,} (codes unknown)"
     return f"{total:,} ({', '.join(f'{code}: {count:,}' for code, count in by_code.items())})"
+
+
+def _processor_time(record: Record) -> Iterator[tuple[str, str]]:
+    """Where it went: a transaction's, by what took it, then every node's own with its block I/O."""
+    metrics, used = record.metrics, [node for node in record.nodes if node.cpu_s is not None]
+    times = {name.partition("_")[0]: getattr(metrics, name) for name in PROCESSOR_TIME}
+    told = [f"{kind} {value:.4g}" for kind, value in times.items() if value is not None]
+    yield "CPU ms / tx", ", ".join(told) or UNKNOWN
+    if used:
+        yield "  by node", ", ".join(f"{node.name} {node.cpu_s:.2f} s{_block_io(node)}" for node in used)
+
+
+def _block_io(node: NodeRecord) -> str:
+    if node.read_bytes is None or node.written_bytes is None:
+        return ""
+    return f" (read {decimal(node.read_bytes)}, written {decimal(node.written_bytes)})"
 
 
 def _answered(record: Record) -> str:

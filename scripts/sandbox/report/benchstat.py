@@ -13,7 +13,9 @@ _UNITS = {
     "writes_per_s": ("write/s", 1.0), "latency_avg_ms": ("avg-sec", 1e-3), "latency_p50_ms": ("p50-sec", 1e-3),
     "latency_p95_ms": ("p95-sec", 1e-3), "latency_p99_ms": ("p99-sec", 1e-3), "latency_max_ms": ("max-sec", 1e-3),
     "tps_sd_1s": ("sd-transaction/s", 1.0), "errors": ("error/run", 1.0), "conflicts": ("conflict/run", 1.0),
-    "reconnects": ("reconnect/run", 1.0),
+    "reconnects": ("reconnect/run", 1.0), "server_cpu_ms_per_tx": ("server-cpu-sec/transaction", 1e-3),
+    "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
+    "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
 }  # fmt: skip
 """Metric → its unit there, and what a value is multiplied with: benchstat scales seconds by itself."""
 

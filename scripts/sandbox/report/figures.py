@@ -14,11 +14,11 @@ from sandbox.report.server_figures import server_figures
 from sandbox.report.svg import Area, Bar, Dot, Level, Line, Mark, Panel
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
 from sandbox.results.statistics.verdict import Effect
 
-ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms")
+ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms", *PROCESSOR_TIME)
 """Drawn whether or not they are judged."""
 _SECONDS_OF = {"tps": "tps", "qps": "qps", "latency_p95_ms": "p95_ms"}
 """Metric → the column of the one-second series that it is the figure of."""
@@ -35,7 +35,7 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
     """Every figure that the result has data for, in the order of the page."""
     layout = layout_of(part)
     good = by_cell(runs)
-    metrics = list(dict.fromkeys([*ALWAYS, *part.metrics]))
+    metrics = list(dict.fromkeys([*part.metrics, *ALWAYS]))
     levels = [_levels(layout, good, metric) for metric in metrics]
     relative = [_relative(layout, judged, metric) for metric in part.metrics]
     made = [*side_by_side("levels", "throughput and latency", levels)]
@@ -198,5 +198,7 @@ def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
 
 def spoken(metric: str) -> str:
     """A metric as a heading: ``throughput (tps)``, ``latency p95``."""
-    words = {"tps": "throughput (tps)", "qps": "throughput (qps)"}
+    words = {"tps": "throughput (tps)", "qps": "throughput (qps)"} | {
+        name: f"processor time of the {name.partition('_')[0]} per transaction" for name in PROCESSOR_TIME
+    }
     return words.get(metric) or metric.removesuffix("_ms").replace("_", " ")

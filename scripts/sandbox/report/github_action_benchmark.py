@@ -45,5 +45,5 @@ def _extra(point: Point) -> str:
     if point.interval:
         lines.append(f"95 % interval: {point.interval[0]:.6g} to {point.interval[1]:.6g}")
     if point.unfit:
-        lines.append("unfit: the canary differs from the baseline or is too noisy")
+        lines.append("unfit: the canary differs from its baseline")
     return "\n".join(lines)

@@ -17,6 +17,7 @@ from sandbox.report.environment import environment_rows, host_check_row
 from sandbox.report.figure import DARK, LIGHT, Figure
 from sandbox.report.figures import spoken
 from sandbox.report.layout import varied
+from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
 from sandbox.report.run_data import RunData
 from sandbox.report.summary import again, how
 from sandbox.report.svg import LOOKS
@@ -62,6 +63,9 @@ class Page:
     notes: Sequence[str] = ()
     figures_table: Sequence[tuple[str, str]] = ()
     diffs: Sequence[ArmDiff] = ()
+    processor_time: Sequence[Sequence[str]] = ()
+    """Header and rows of the table; empty where nothing was read."""
+    processor_time_first: bool = False
     origin: str = ""
     """What a published original found."""
     headings: Sequence[str] = field(default=WIDE_FIGURES)
@@ -90,6 +94,8 @@ def matrix_page(
         runs=[_run(run) for run in runs],
         tables=[_table(part, judged, runs, metric) for metric in part.metrics],
         notes=[*notes(part, judged), MDE_TOLD],
+        processor_time=[processor_header(part), *rows] if (rows := processor_rows(part, records)) else (),
+        processor_time_first=asked_first(part),
         diffs=config_diffs(part, records),
         origin=part.note,
     )
@@ -115,7 +121,8 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    return _template().render(page=page, light=LIGHT, dark=DARK, looks=LOOKS)
+    told = {"title": TITLE, "caption": CAPTION}
+    return _template().render(page=page, processor_time=told, light=LIGHT, dark=DARK, looks=LOOKS)
 
 
 @cache

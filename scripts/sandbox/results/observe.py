@@ -65,33 +65,26 @@ def _canary(part: MatrixPart) -> tuple[str, str]:
 
 
 def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
-    """One for each record of a block. Slices are too short to be judged alone: a cell's are judged in time order.
+    """One for each record of a block. No series of a slice is judged: what changes all variants alike cancels within
+    the block, what changes one widens the spread of its differences (statistics.md, rule 4).
 
-    Block 0, where there is one, was a warm-up to be thrown away (statistics.md, rule 4).
+    Block 0, where there is one, was a warm-up to be thrown away.
     """
-    records = [record for record in records if record.block > 0]
-    of_cells = _changes_of_cells(records, series) if depth == "slices" else {}
     return [
         Observation(
             record.cell,
             record.block,
             record.status,
             {name: getattr(record.metrics, name) for name in METRICS},
-            of_cells.get(record.cell) if depth == "slices" else _changes([record], series),
+            None if depth == "slices" else _changes(record, series),
             record.workload.name,
         )
         for record in records
+        if record.block > 0
     ]
 
 
-def _changes_of_cells(records: Sequence[Record], series: Series) -> dict[str, list[Change] | None]:
-    in_time = sorted(records, key=lambda record: record.block)
-    cells = dict.fromkeys(record.cell for record in in_time)
-    return {cell: _changes([record for record in in_time if record.cell == cell], series) for cell in cells}
-
-
-def _changes(records: Sequence[Record], series: Series) -> list[Change] | None:
-    """Of one series, which the good ones of these records make up; each change with the block that it is in."""
-    points = [(record.block, y) for record in records if record.status == "ok" for y in series(record)]
-    found = changes([y for _, y in points])
-    return found and [replace(change, block=points[change.at][0]) for change in found]
+def _changes(record: Record, series: Series) -> list[Change] | None:
+    """Of a good run, each with its block; None for one that is too short."""
+    found = changes(series(record)) if record.status == "ok" else None
+    return found and [replace(change, block=record.block) for change in found]

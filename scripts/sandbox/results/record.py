@@ -8,7 +8,7 @@ from sandbox.plan.model import ImageOrigin
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]
-NodeRole = Literal["writer", "reader", "proxy", "manager", "monitor", "client"]
+NodeRole = Literal["writer", "reader", "stale", "proxy", "manager", "monitor", "client"]
 
 
 class Part(BaseModel):
@@ -23,13 +23,19 @@ class NodeRecord(Part):
     name: str
     term: str
     role: NodeRole | None
-    """Asked of the server; null where it did not answer."""
+    """Asked of the server; null where it did not answer, or neither takes writes nor follows a server."""
     image: str | None
     image_id: str | None
     image_source: ImageOrigin | None
     digest: str | None
     package_version: str | None
     server_version: str | None
+    cpu_s: float | None = None
+    """Processor time of its control group during the measured window, seconds; this one and the next two: null where
+    there is no container, or where its counters could not be read."""
+    read_bytes: int | None = None
+    """From block devices; a stacked device (LVM, RAID) counts at each level, as in `docker stats`."""
+    written_bytes: int | None = None
 
 
 class EntryRecord(Part):
@@ -129,6 +135,12 @@ class Metrics(Part):
     """As the load counted them, else from the servers' own counters; ``other``: what they do not count; null where
     they count none."""
     reconnects: int | None = None
+    server_cpu_ms_per_tx: float | None = None
+    """Processor time of all servers of the group that was loaded, divided by the load's transactions (statistics.md,
+    rule 11); this one and the next two: null without such a container, or without a transaction."""
+    proxy_cpu_ms_per_tx: float | None = None
+    client_cpu_ms_per_tx: float | None = None
+    """Of the client node: the load generator, and the sampler."""
     by_kind: dict[str, KindMetrics] | None = None
     """By kind of transaction; null where the load tells none apart."""
 

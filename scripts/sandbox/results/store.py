@@ -147,6 +147,15 @@ class ResultFolder:
         """Enters the part with what was known of the host's noise when the result was judged (`observe.noted`)."""
         self._write_manifest(self.manifest.model_copy(update={"matrix": noted}))
 
+    def note_blocks(self, blocks: int) -> MatrixPart:
+        """Enters how many blocks a matrix has by now; returns its part. Raises ValueError for a result of no matrix."""
+        part = self.manifest.matrix
+        if part is None:
+            raise ValueError(f"{self.path.name} is no matrix")
+        part = part.model_copy(update={"blocks": blocks})
+        self._write_manifest(self.manifest.model_copy(update={"matrix": part}))
+        return part
+
     def note_host_check(self, check: HostCheck) -> None:
         """Enters how fast the machine was before a block."""
         manifest = self.manifest

@@ -1,5 +1,6 @@
 """The record of a run, from what its steps found. Pure."""
 
+from dataclasses import asdict
 from datetime import datetime
 
 from sandbox.plan.component import Kind
@@ -53,7 +54,7 @@ def compose_record(run: Run, status: Status, reason: str | None) -> Record:
 
 
 def _node(run: Run, node: StackNode) -> NodeRecord:
-    before = run.before.get(node.name)
+    before, usage = run.before.get(node.name), run.usage.get(node.name)
     return NodeRecord(
         name=node.name,
         term=node.term,
@@ -64,6 +65,7 @@ def _node(run: Run, node: StackNode) -> NodeRecord:
         digest=node.digest,
         package_version=node.package_version,
         server_version=before.version if before else None,
+        **(asdict(usage) if usage else {}),
     )
 
 

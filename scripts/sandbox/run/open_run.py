@@ -1,8 +1,9 @@
 """Opens a run: finds entry point, writer and servers, and refuses what cannot work before anything is left behind."""
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sandbox.errors import ExitCode, SandboxError
@@ -13,6 +14,9 @@ from sandbox.workloads.common.model import Event, Session
 
 LARGEST_SEED = 2**31 - 2
 """sysbench takes a signed 32-bit seed; the warm-up uses the one after."""
+
+
+_AT_WORK = ("writer", "reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ def open_stack(stack: RunningStack, request: BenchRequest, tell: Callable[[Event
     """
     seed = _seed(request.seed)
     nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
-    entry = stack.entry_point(request.via, roles)
+    entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"
@@ -41,6 +45,8 @@ def open_stack(stack: RunningStack, request: BenchRequest, tell: Callable[[Event
         node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down
     ]
     writer = _writer(entry, servers, roles, stack.name)
+    # What neither writes nor follows the writer never has what the load writes.
+    servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in _AT_WORK]
     session = Session(stack, client, entry, writer, servers, request.parameters, seed, tell)
     return Opening(session, tuple(nodes), dict(roles), dict(down))
 
@@ -65,6 +71,19 @@ def open_run(
     )
 
 
+def _in_schema(entry: EntryPoint, schema: str | None) -> EntryPoint:
+    """The entry point with SCHEMA= in place of the schema of EXTERNAL=. Raises SandboxError (exit 2)."""
+    if schema is None:
+        return entry
+    if entry.via != "external":
+        known = f"{entry.via} is a server of the sandbox, whose load has the schema {entry.schema}"
+        raise SandboxError(f"SCHEMA={schema} is for an external server", known, "try: make bench")
+    if not re.fullmatch(r"[A-Za-z0-9_$]{1,64}", schema):
+        known = "a schema is 1 to 64 letters, digits, _ and $"
+        raise SandboxError(f"SCHEMA={schema} cannot be used", known, "try: make bench SCHEMA=sbtest2")
+    return replace(entry, schema=schema)
+
+
 def _seed(asked: int | None) -> int:
     if asked is None:
         return random.SystemRandom().randint(1, LARGEST_SEED)
@@ -82,7 +101,7 @@ def _writer(
     writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
     chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))
     if chosen is None or chosen.port is None:
-        told = ", ".join(f"{server.name} {roles.get(server.name) or 'no answer'}" for server in servers)
+        told = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
         what = f"group {entry.group_index} of stack {stack} has no writer"
         raise SandboxError(what, told or "none of its servers runs", "make ps", ExitCode.ENVIRONMENT)
     return EntryPoint(

@@ -8,6 +8,7 @@ from sandbox.plan.condition import Condition
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
 from sandbox.run.sampler import Sampler
 from sandbox.run.snapshot import Snapshot
+from sandbox.run.usage import Usage
 from sandbox.stack.protocol import RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import Parameters, Second, Session
 from sandbox.workloads.common.registry import NamedWorkload
@@ -24,6 +25,8 @@ class BenchRequest:
     command: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     """What must hold of the run's samples, or it has measured something else."""
+    schema: str | None = None
+    """Where the data goes on a server that somebody else runs; None: where its address says."""
 
 
 class RunEndedError(Exception):
@@ -58,6 +61,8 @@ class Run:
     metrics: Metrics = field(default_factory=Metrics)
     before: dict[str, Snapshot] = field(default_factory=dict)
     after: dict[str, Snapshot] = field(default_factory=dict)
+    usage: dict[str, Usage] = field(default_factory=dict)
+    """What each node used of the machine during the measured window."""
     sampler: Sampler | None = None
     answered: dict[str, int] | None = None
     host_load: HostLoad = field(default_factory=HostLoad)
@@ -68,7 +73,12 @@ class Run:
     @property
     def live_servers(self) -> list[StackNode]:
         """Database servers of the whole stack that ran when the run opened."""
-        return [node for node in self.nodes if node.is_server and node.name not in self.down_at_start]
+        return [node for node in self.live_nodes if node.is_server]
+
+    @property
+    def live_nodes(self) -> list[StackNode]:
+        """Nodes of the whole stack that ran when the run opened."""
+        return [node for node in self.nodes if node.name not in self.down_at_start]
 
     def keep(self, word: str, name: str) -> Path:
         """Path of a file beside the record, entered in the record's list of files."""

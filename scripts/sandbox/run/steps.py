@@ -10,6 +10,7 @@ from sandbox.run.host_load import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.snapshot import Snapshot, conflicts_by_code, restarted, statements_answered, take_snapshots
 from sandbox.run.state import Run, RunEndedError
+from sandbox.run.usage import cpu_per_transaction, read_usage, used
 from sandbox.stack.protocol import StackNode
 from sandbox.workloads.common.model import Outcome, Progress, Session
 from sandbox.workloads.common.prepared import without_watermark, write_watermark
@@ -34,6 +35,7 @@ def prepare(run: Run) -> None:
 def warm_up(run: Run) -> None:
     """A run of its own that is thrown away: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
     _sampler(run)
+    read_usage(run.stack, run.live_nodes)  # what reads the counters is begun here, outside of the measured window
     if not run.session.parameters.warmup_s:
         return
     outcome = run.request.workload.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
@@ -98,22 +100,27 @@ def _sampler(run: Run) -> Sampler:
 
 
 def _load_between_snapshots(run: Run) -> Outcome:
+    before = read_usage(run.stack, run.live_nodes)
     try:
         return run.request.workload.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
     finally:
+        run.usage = used(before, read_usage(run.stack, run.live_nodes))
         session = run.session
         run.after = _answered(take_snapshots(session.stack, session.client, run.live_servers))
 
 
 def _judge(run: Run, outcome: Outcome) -> None:
     """Metrics with what the servers counted, the verdicts, and the end of the run where one is bad."""
-    names = [server.name for server in run.session.servers]
+    session = run.session
+    names = [server.name for server in session.servers]
     answered = statements_answered(run.before, run.after, names)
     run.answered = judge.answering(outcome.metrics, answered)
     by_code = outcome.metrics.conflicts_by_code
     if by_code is None:
         by_code = conflicts_by_code(outcome.metrics.conflicts, run.before, run.after, names)
-    run.metrics = outcome.metrics.model_copy(update={"conflicts_by_code": by_code})
+    group, transactions = session.entry.group_index, outcome.metrics.transactions
+    cpu = cpu_per_transaction(run.usage, run.live_nodes, group, transactions)
+    run.metrics = outcome.metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
     run.checks += [
         judge.nodes_alive(run.down_at_start, died(run)),
         judge.load_reached(run.metrics, outcome.failure, answered),

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 
 from sandbox.report.answer import answer
 from sandbox.report.summary import summary
@@ -28,11 +29,11 @@ def matrix() -> MatrixPart:
     )  # fmt: skip
 
 
-def judged(factors: dict[str, float], canary: float = 1.0) -> Judged:
+def judged(factors: dict[str, float], canary: float = 1.0, blocks: int = 10) -> Judged:
     """Durable commits do ``factors`` of what relaxed ones do, by threads."""
     draw = np.random.default_rng(3)
     runs = []
-    for block in range(1, 11):
+    for block in range(1, blocks + 1):
         for threads, factor in factors.items():
             runs += [run(f"relaxed-{threads}", block, 1000 * float(np.exp(draw.normal(0, 0.01))))]
             runs += [run(f"durable-{threads}", block, 1000 * factor * float(np.exp(draw.normal(0, 0.01))))]
@@ -54,6 +55,11 @@ def test_what_holds_everywhere_names_no_level() -> None:
     assert told == "By tps: commits durable makes no difference of 5.0% or more."
 
 
+@pytest.mark.parametrize(("blocks", "told"), [(1, "1 block tells nothing"), (5, "5 blocks tell nothing")])
+def test_fewer_than_six_blocks_tell_nothing_however_large_the_difference(blocks: int, told: str) -> None:
+    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, blocks=blocks)) == f"{told}: it takes 6."
+
+
 def test_an_unfit_result_gives_no_answer() -> None:
     assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, canary=0.7)).startswith("Nothing can be said")
 
@@ -68,7 +74,7 @@ def test_the_summary_is_markdown_with_everything_to_do_it_again() -> None:
     assert text.startswith("# X\n\n**What does it cost?**\n\nBy tps: commits durable is worse")
     assert "| cell | effect | 95 % interval | n | adj. p | MDE | verdict |\n| --- |" in text
     assert "| commits durable, threads 1 | -50." in text and "| canary | " in text
-    assert "sandbox matrix --only 'threads=1,4 x=y' --seed 1" in text
+    assert "make matrix ONLY='threads=1,4 x=y' SEED=1" in text
     assert "seed 1" in text and "Host: here." in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {8}

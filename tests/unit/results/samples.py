@@ -37,6 +37,8 @@ METRICS = Metrics(
     conflicts=158,
     conflicts_by_code={"1213": 150, "other": 8},
     reconnects=0,
+    server_cpu_ms_per_tx=1.5119,
+    client_cpu_ms_per_tx=0.4321,
 )
 
 
@@ -94,4 +96,7 @@ def _node(name: str, role: Any) -> NodeRecord:
         digest=None,
         package_version="9.7.4-2",
         server_version="9.7.4-2 (Debian)",
+        cpu_s=28.0 if role == "writer" else 12.0,
+        read_bytes=0,
+        written_bytes=3_400_000,
     )

@@ -1,4 +1,4 @@
-"""A block on a machine that was not itself is marked, with what was off."""
+"""A block after a host check out of range is marked, with what was off."""
 
 from sandbox.results.host_checks import marked_blocks
 from sandbox.results.matrix_part import HostCheck

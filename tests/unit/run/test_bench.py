@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,14 @@ from sandbox.plan.model import UserFile
 from sandbox.results.record import CheckRecord, Record
 from sandbox.run import steps
 from sandbox.run.bench import EXIT_CODES, bench
+from sandbox.run.open_run import open_stack
 from sandbox.run.state import BenchRequest
-from sandbox.stack.protocol import SettingProof
+from sandbox.stack.protocol import EntryPoint, SettingProof
 from sandbox.workloads.common.model import Event, Parameters, Progress, Second, Session
 from sandbox.workloads.common.own import own_workload
 from sandbox.workloads.common.registry import NamedWorkload, find_workload
 from sandbox.workloads.sysbench import Sysbench
-from unit.fake_stack import PASSWORD, FakeStack, captured, server
+from unit.fake_stack import CLIENT, PASSWORD, FakeStack, captured, server
 
 PROFILES = Path(__file__).parents[3] / "profiles" / "workloads"
 PARAMETERS = Parameters(threads=8, seconds=4, warmup_s=1, tables=2, rows_per_table=1000)
@@ -41,6 +43,11 @@ def test_a_good_run(tmp_path: Path) -> None:
     assert EXIT_CODES[record.status] is ExitCode.OK
     assert record.metrics.tps == 268.03
     assert record.metrics.conflicts_by_code == {"1213": 31}
+    assert record.metrics.transactions and record.metrics.proxy_cpu_ms_per_tx is None
+    ms_per_tx = 710 / record.metrics.transactions  # of each node; the warm-up, as long, is no part of it
+    assert record.metrics.server_cpu_ms_per_tx == pytest.approx(2 * ms_per_tx, abs=1e-6)
+    assert record.metrics.client_cpu_ms_per_tx == pytest.approx(ms_per_tx, abs=1e-6)
+    assert [node.cpu_s for node in record.nodes] == [pytest.approx(0.71)] * 3
     assert record.workload.entry and record.workload.entry.answered == {"mysql1": 7100}
     assert record.status_delta["mysql1"]["Questions"] == 7100 and record.status_delta["replica1"]["Questions"] == 0
     assert [(node.name, node.role) for node in record.nodes] == [
@@ -327,3 +334,14 @@ GROUPS = {
 @pytest.mark.parametrize(("servers", "writer", "expected"), GROUPS.values(), ids=GROUPS)
 def test_who_follows_the_writer(servers: list[Any], writer: str, expected: list[str]) -> None:
     assert [node.name for node in steps.followers(servers, writer)] == expected
+
+
+def test_a_schema_is_chosen_on_somebody_elses_server_alone(tmp_path: Path) -> None:
+    outside = EntryPoint("external1", "db", 3306, 1, "external", schema="shop")
+    stack = FakeStack(members=[server("external1", "external", has_container=False), CLIENT], entry=outside)
+    request = BenchRequest(find_workload("oltp_write_only", PROFILES), PARAMETERS, schema="bench_1")
+    assert open_stack(stack, request, lambda _: None).session.entry.schema == "bench_1"
+    with pytest.raises(SandboxError, match="SCHEMA=bench_1 is for an external server"):
+        open_stack(FakeStack(), request, lambda _: None)
+    with pytest.raises(SandboxError, match="SCHEMA=a-b cannot be used"):
+        open_stack(stack, replace(request, schema="a-b"), lambda _: None)

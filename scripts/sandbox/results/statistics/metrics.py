@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scale = Literal["ratio", "difference"]
+PROCESSOR_TIME = ("server_cpu_ms_per_tx", "proxy_cpu_ms_per_tx", "client_cpu_ms_per_tx")
+"""What a transaction costs, whoever else is on the machine (statistics.md, rule 11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ METRICS = {
         _count("errors", 1.0),
         _count("conflicts", 1.0),
         _count("reconnects", 1.0),
+        *(_ratio(name, "ms", False) for name in PROCESSOR_TIME),
     )
 }
 """By their names in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""
