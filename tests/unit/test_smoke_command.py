@@ -23,7 +23,7 @@ from sandbox.results.observe import kind_of_canary
 from sandbox.results.record import Record
 from sandbox.results.store import Manifest, ResultFolder
 from sandbox.run.calibration_file import change_calibration, read_calibration
-from sandbox.run.matrix_result import part_of
+from sandbox.run.matrix_result import Gate, part_of
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 
@@ -52,12 +52,14 @@ class Host:
         self.experiments: list[Experiment] = []
         self.images: list[str] = []
         self.volumes: set[str] = set()
+        self.added: list[int] = []
+        """Blocks that the gate asked for."""
 
     def run(
-        self, experiment: Experiment, blocks: int, _: Any, seed: int | None, afresh: bool, gate: bool
+        self, experiment: Experiment, blocks: int, _: Any, seed: int | None, afresh: bool, gate: Gate
     ) -> ResultFolder:
-        """A look."""
-        assert (blocks, afresh, gate) == (BLOCKS, True, True)
+        """A look, and what the gate adds to it."""
+        assert (blocks, afresh) == (BLOCKS, True)
         self.experiments.append(experiment)
         self.seeds.append(seed)
         sample = look()
@@ -66,15 +68,22 @@ class Host:
             started_utc=sample.records[0].started_utc, matrix=sample.part,
         )  # fmt: skip
         result = ResultFolder.create(self.folder, manifest)
-        for record in self.ready.pop(0):
+        self._save(result, self.ready.pop(0))
+        if more := gate(result):
+            self.added.append(more)
+            result.note_blocks(blocks + more)
+            self._save(result, self.ready.pop(0))
+        result.finish(sample.records[0].started_utc)
+        return result
+
+    def _save(self, result: ResultFolder, records: Sequence[Record]) -> None:
+        for record in records:
             folder = result.start_run(record.cell, record.block)
             if record.status == "infra_error":
                 (folder / "mysql1.log").write_text("")
                 (folder / "logs").mkdir()
                 (folder / "logs" / "mysql1.log").write_text("\n".join(f"line {number}" for number in range(30)))
             result.save(record, frozenset())
-        result.finish(sample.records[0].started_utc)
-        return result
 
     @contextmanager
     def given(self, word: str, variable: str, _: Any) -> Iterator[str]:
@@ -96,9 +105,15 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     return made
 
 
-def same(head: float = 1.0, seed: int = 1) -> list[Record]:
+def same(head: float = 1.0, seed: int = 1, **changed: Any) -> list[Record]:
     """Records of a look whose head does ``head`` times what the base does."""
-    return records({"arm-base": 1, "arm-head": head, "canary": 1}, seed)
+    return records({"arm-base": 1, "arm-head": head, "canary": 1}, seed, **changed)
+
+
+def twice(head: float, seed: int, sd: float) -> list[Sequence[Record]]:
+    """The same in two parts, of eight blocks each."""
+    every = same(head, seed, sd=sd, blocks=2 * BLOCKS)
+    return [[each for each in every if (each.block > BLOCKS) is later] for later in (False, True)]
 
 
 def crashed() -> list[Record]:
@@ -128,22 +143,33 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
     assert [path.read_text() for path in sorted(host.folder.glob("2*/smoke.md"))] == [printed, printed]
 
 
-def test_a_suspicion_that_is_not_confirmed_is_no_regression(host: Host) -> None:
+def test_a_suspicion_that_is_not_confirmed_is_inconclusive(host: Host) -> None:
     host.ready = [same(0.6), same()]
-    assert smoke.run(options()) == ExitCode.OK
+    assert smoke.run(options()) == ExitCode.UNKNOWN
     assert host.seeds == [None, None], "each is drawn"
 
 
-def test_what_is_too_noisy_is_never_looked_at_again(host: Host) -> None:
-    host.ready = [records({"arm-base": 1, "arm-head": 0.95, "canary": 1}, 3, 0.05)]
+def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no_further(
+    host: Host, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.ready = twice(0.97, 1, 0.05)
     assert smoke.run(options()) == ExitCode.UNKNOWN
+    assert host.added == [BLOCKS] and len(host.experiments) == 1
+    printed = capsys.readouterr()
+    assert "### First look, 16 blocks" in printed.out
+    assert [line for line in printed.err.splitlines() if line.startswith("smoke  Inconclusive: ")]
+
+
+def test_eight_blocks_more_can_make_it_green(host: Host) -> None:
+    host.ready = twice(1, 2, 0.2)
+    assert smoke.run(options()) == ExitCode.OK and host.added == [BLOCKS]
 
 
 def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(host: Host) -> None:
     kind = kind_of_canary(look().part, same()) or ""
-    change_calibration(lambda known: known.calibrated(kind, {"tps": [0.02, -0.02], "latency_p95_ms": [0.02, -0.02]}))
+    change_calibration(lambda known: known.calibrated(kind, {"tps": [0.5, -0.5], "latency_p95_ms": [0.5, -0.5]}))
     before = read_calibration().sds(kind)
-    host.ready = [records({"arm-base": 1, "arm-head": 1, "canary": 1}, 3, 0.1)]
+    host.ready = twice(1, 3, 0.1)
     smoke.run(options())
     result = ResultFolder(next(host.folder.glob("2*")))
     assert part_of(result).calibrated == before != read_calibration().sds(kind), "what it taught is for the next"
@@ -221,7 +247,7 @@ def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.Monke
     monkeypatch.setattr(smoke, "run_experiment", stopped)
     with pytest.raises(SandboxError) as told:
         smoke.run(options())
-    assert told.value.exit_code is ExitCode.INTERRUPTED and "never gone on with" in told.value.known
+    assert told.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in told.value.known
     assert told.value.next_step == "try: the same command again"
 
 

@@ -16,10 +16,10 @@ from sandbox.report.text_table import text_table
 from sandbox.results.observe import canary_differences, kind_of_canary
 from sandbox.results.statistics.many import FEWEST_BLOCKS
 from sandbox.results.statistics.margin import margin
-from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.run.calibration_file import calibration_path, change_calibration
 
-_TOLD = ("tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
+_TOLD = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)
 
 

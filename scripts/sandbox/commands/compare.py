@@ -38,6 +38,11 @@ def run(options: CompareOptions, results: Path = RESULTS) -> int:
         known = "A is what was, B what is; each a name in results/, a part of one, latest, or a path"
         raise SandboxError(f"compare needs {missing}=", known, "try: make compare A=<result> B=latest")
     found = [find_result(name, results, "compare", key) for key, name in (("A", options.a), ("B", options.b))]
+    if found[0].path == found[1].path:
+        known = "a result differs from itself in nothing; A is what was, B is what is"
+        raise SandboxError(
+            f"A and B are the same result, {found[0].path.name}", known, "try: make compare A=<older> B=latest"
+        )
     first, second = (read_side(each) for each in found)
     _need_something_in_common(first, second)
     compared = compare_results(first, second, read_calibration())

@@ -32,7 +32,7 @@ from sandbox.results.store import ResultFolder
 from sandbox.run.arms import Arms
 from sandbox.run.calibration_file import change_calibration, read_calibration
 from sandbox.run.matrix import run_matrix
-from sandbox.run.matrix_result import part_of
+from sandbox.run.matrix_result import Gate, part_of
 from sandbox.stack.engine import Docker
 from sandbox.stack.keeping import measuring
 from sandbox.stack.locks import locked
@@ -102,20 +102,23 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """Prints the verdicts, and leaves the result's report. Raises SandboxError (exit 4) where no run was any good."""
     from sandbox.commands import report
     from sandbox.report.lost_runs import lost_runs
+    from sandbox.report.processor_time import processor_data
     from sandbox.report.verdict_table import verdict_data, verdict_lines
 
     note_noise(result, known)
     manifest, part, runs = result.manifest, part_of(result), report.read_runs(result)
+    records = [run.record for run in runs]
     if not any(run.good for run in runs):
-        raise report.no_good_run(result, part, [run.record for run in runs])
+        raise report.no_good_run(result, part, records)
     judged = report.judge(part, runs)
     written = report.write_matrix(result, manifest, runs, judged)
     if as_json:
-        print(json.dumps({**verdict_data(part, judged), "result": str(result.path)}, indent=2))
+        told = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
+        print(json.dumps({**told, "result": str(result.path)}, indent=2))
     else:
-        lost = lost_runs(part, [run.record for run in runs])
+        lost = lost_runs(part, records)
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
-        print("\n".join([*verdict_lines(part, judged), *lost, *files]))
+        print("\n".join([*verdict_lines(part, judged, records), *lost, *files]))
     return int(ExitCode.OK)
 
 
@@ -138,12 +141,13 @@ def run_experiment(
     skipped: Mapping[str, str],
     seed: int | None,
     afresh: bool,
-    gate: bool = False,
+    gate: Gate | None = None,
     plan: bool = False,
 ) -> ResultFolder:
     """Runs it on stacks of its own, with progress on standard error. Raises SandboxError (exit 130) on Ctrl-C.
 
-    ``gate``: with a block before the first that is thrown away, and not beyond the first failure of the environment.
+    ``gate``: with a block before the first that is thrown away, not beyond the first failure of the environment, and
+    with as many blocks more as it asks for.
     ``plan``: begins with all that PLAN=1 shows.
     """
     docker, line = Docker(), MatrixLine()

@@ -4,12 +4,11 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from sandbox.commands.measure import second_text
+from sandbox.commands.measure import fitted, second_text
 from sandbox.report.matrix_view import duration
-from sandbox.run.matrix import Advance, MatrixEvent
+from sandbox.run.matrix import Advance, MatrixEvent, MoreBlocks
 from sandbox.workloads.common.model import Progress, Second
 
-_WIDTH = 98
 _TOLD_STEPS = ("start", "host check")
 """Of all steps of a run; the others pass in a moment."""
 
@@ -30,6 +29,9 @@ class MatrixLine:
             self.done, self.runs = event.done, event.runs
             self._head = _advance_text(event)
             self._moving(self._head) if self._terminal else self.line(self._head)
+        elif isinstance(event, MoreBlocks):
+            took = f"about {duration(event.seconds)}"
+            self.line(f"inconclusive after {event.so_far} blocks: {event.more} more on the same stacks, {took}")
         elif isinstance(event, Second) and self._terminal:
             self._moving(f"{self._head.partition('  left')[0]}  {second_text(event).strip()}")
         elif isinstance(event, Progress) and event.step in _TOLD_STEPS:
@@ -51,7 +53,7 @@ class MatrixLine:
             self._open = False
 
     def _moving(self, text: str) -> None:
-        print(f"\r{text[:_WIDTH]:<{_WIDTH}}", end="", file=self._stream, flush=True)
+        print(f"\r{fitted(text)}", end="", file=self._stream, flush=True)
         self._open = True
 
 

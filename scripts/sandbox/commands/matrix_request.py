@@ -19,7 +19,7 @@ from sandbox.plan.matrix import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.variables import effective_variables
-from sandbox.run.matrix_result import MatrixRequest
+from sandbox.run.matrix_result import Gate, MatrixRequest
 from sandbox.run.schedule import arms
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
@@ -139,7 +139,7 @@ def matrix_request(
     seed: int | None,
     afresh: bool,
     docker: Docker,
-    gate: bool = False,
+    gate: Gate | None = None,
 ) -> MatrixRequest:
     """An experiment with all that the runner must know of it."""
     named = arms(experiment)

@@ -1,4 +1,4 @@
-"""smoke: is a head worse than a base? Three servers, eight blocks, a Markdown comment, and an exit code for a gate."""
+"""smoke: is a head worse than a base? Three servers, a look of eight blocks or sixteen, a comment, an exit code."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
 from sandbox.results.calibration import Calibration
-from sandbox.results.gate import EXIT_CODES, Look
+from sandbox.results.gate import BLOCKS, EXIT_CODES, Look
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.observe import judge_matrix, noise_of
 from sandbox.results.record import Record, Status
@@ -32,8 +32,6 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.given import given_image, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
-BLOCKS = 8
-"""Of a pull request (statistics.md, rule 3): no second look, never "again until green"."""
 SECONDS, WARM_UP_S = 5, 1
 TABLES = 4
 LOG_LINES = 20
@@ -85,8 +83,11 @@ def run(options: SmokeOptions) -> int:
 
 
 def _side(name: str, options: SmokeOptions) -> Side:
-    """One side; what it does not say, PROFILE says. Raises SandboxError (exit 2) where that contradicts itself."""
-    given = options.base if name == BASE else options.head
+    """One side; without a profile of its own it has PROFILE, else that of the other side.
+
+    Raises SandboxError (exit 2) where it contradicts itself.
+    """
+    given, other = (options.base, options.head) if name == BASE else (options.head, options.base)
     word = name.upper()
     if given.short and given.profile and given.short != given.profile:
         raise SandboxError(
@@ -95,7 +96,7 @@ def _side(name: str, options: SmokeOptions) -> Side:
             f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={given.profile}",
         )
     check_limits(given.cpus, given.memory)
-    profile = need_profile(given.profile or given.short or options.profile)
+    profile = need_profile(given.profile or given.short or options.profile or other.profile or other.short)
     return Side(profile, given.image, given.assignments, given.cpus, given.memory)
 
 
@@ -145,25 +146,31 @@ def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
 
 
 def _looks(experiment: Experiment, seed: int | None) -> list[ResultFolder]:
-    """One look, and where that is worse a second one: new stacks, another seed."""
+    """One look, and where that is worse a repetition: new stacks, another seed."""
     first = _run(experiment, seed)
     if smoke_look(first).look.state != "suspected":
         return [first]
-    print("smoke  suspected to be worse; a fresh repetition decides", file=sys.stderr, flush=True)
+    print("smoke  looks worse; a fresh repetition on new stacks decides", file=sys.stderr, flush=True)
     return [first, _run(experiment, seed and seed % LARGEST_SEED + 1)]
 
 
 def _run(experiment: Experiment, seed: int | None) -> ResultFolder:
     try:
-        result = run_experiment(experiment, BLOCKS, {}, seed, afresh=True, gate=True)
+        result = run_experiment(experiment, BLOCKS, {}, seed, afresh=True, gate=_blocks_to_add)
     except SandboxError as error:
         if error.exit_code is not ExitCode.INTERRUPTED:
             raise
-        known = "every run that ended is saved, every stack is removed; a gate is never gone on with"
+        known = "every run that ended is saved, every stack is removed; an interrupted gate cannot be resumed"
         raise SandboxError(error.what, known, "try: the same command again", ExitCode.INTERRUPTED) from None
-    note_noise(result, known_noise(result))  # before its own canary is learned from: no look sets its own margin
+    note_noise(result, known_noise(result))  # as it was before this look: what its canary teaches is for the next one
     learn_from(result)
     return result
+
+
+def _blocks_to_add(result: ResultFolder) -> int:
+    """Asked while the stacks are up."""
+    note_noise(result, known_noise(result))
+    return smoke_look(result).look.blocks_to_add
 
 
 def smoke_look(result: ResultFolder) -> SmokeLook:
@@ -201,6 +208,7 @@ def _show(told: SmokeTold, results: list[ResultFolder], as_json: bool) -> int:
     for result in results:
         write_atomically(result.path / "smoke.md", text)
     print(json.dumps(smoke_data(told), indent=2) if as_json else text, end="\n" if as_json else "")
+    print(f"smoke  {sentence(told)}", file=sys.stderr, flush=True)
     if told.outcome == "environment":
         known = sentence(told)
         what = "the smoke benchmark could not be carried out"

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from sandbox.errors import SandboxError, did_you_mean
+from sandbox.plan.level_version import with_versions
 from sandbox.plan.matrix import CANARY, Cell, Matrix
 
 
@@ -73,11 +74,13 @@ def cell_data(cell: Cell) -> dict[str, object]:
 
 
 def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
-    """The cells that ONLY= leaves, all without it; the baseline's level always stays.
+    """The cells that ONLY= leaves, all without it; the baseline's level always stays. ``level@version`` is a new level.
 
     Raises SandboxError (exit 2) for a factor or level that there is none of, or where nothing is left to compare.
     """
-    chosen = _chosen(matrix, only)
+    asked = _asked(matrix, only)
+    matrix = with_versions(matrix, asked)
+    chosen = _chosen(matrix, asked)
     cells = tuple(cell for cell in matrix.all_cells() if all(cell.levels[name] in chosen[name] for name in chosen))
     baselines = [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
     if not baselines:
@@ -101,15 +104,23 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     return made
 
 
-def _chosen(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
-    chosen: dict[str, list[str]] = {}
+def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
+    """Levels by factor, as typed."""
+    asked: dict[str, list[str]] = {}
     for piece in _pieces(only, matrix):
         factor, equals, levels = piece.partition("=")
         if not equals or factor not in matrix.factors:
             known = did_you_mean(factor, matrix.factors)
             raise SandboxError(f"ONLY: the matrix {matrix.name} has no factor '{factor}'", known, _example(matrix))
-        chosen[factor] = [*chosen.get(factor, []), *levels.split(",")]
-        for level in chosen[factor]:
+        asked[factor] = [*asked.get(factor, []), *levels.split(",")]
+    return asked
+
+
+def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What was asked for, with the baseline's levels; in the order of the file."""
+    chosen = dict(asked)
+    for factor, levels in asked.items():
+        for level in levels:
             if level not in matrix.factors[factor]:
                 known = did_you_mean(level, matrix.factors[factor])
                 raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, _example(matrix))

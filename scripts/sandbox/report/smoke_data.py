@@ -5,7 +5,8 @@ from typing import Any
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.report.verdict_table import verdict_data
-from sandbox.results.gate import EXIT_CODES
+from sandbox.results.gate import EXIT_CODES, Finding
+from sandbox.results.statistics.metrics import METRICS
 
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
@@ -28,6 +29,19 @@ def _side(told: SmokeTold, side: str) -> dict[str, Any]:
     return {"asked": told.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
 
 
+def _finding(finding: Finding) -> dict[str, Any]:
+    """Effect and interval as shares of the base; ``caught``: the smallest loss that counts."""
+    effect, interval = finding.effect, finding.effect and finding.effect.interval
+    shown = METRICS[finding.metric].shown
+    return {
+        "metric": finding.metric,
+        "finding": finding.word,
+        "effect": shown(effect.estimate) if effect else None,
+        "interval_95": [shown(interval.low), shown(interval.high)] if interval else None,
+        "caught": finding.caught if effect else None,
+    }
+
+
 def _look(look: SmokeLook) -> dict[str, Any]:
     judged = look.look.judged
     data = verdict_data(look.part, judged) if judged else {"verdicts": [], "canary": []}
@@ -37,6 +51,7 @@ def _look(look: SmokeLook) -> dict[str, Any]:
         "lost": look.look.lost,
         "seed": look.part.seed,
         "blocks": look.part.blocks,
+        "findings": [_finding(each) for each in look.look.findings],
         "seconds": look.seconds,
         **{name: value for name, value in data.items() if name not in _OF_A_MATRIX},
     }

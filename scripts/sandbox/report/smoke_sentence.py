@@ -1,71 +1,83 @@
-"""PURE: the outcome of a smoke benchmark in a sentence or two, with its reason."""
+"""PURE: the outcome of a smoke benchmark in one line: what was found, and what would have been caught."""
+
+import math
+from collections.abc import Container, Sequence
 
 from sandbox.report.smoke_told import SmokeTold, shown
-from sandbox.report.unsteady_told import unsteady_told
-from sandbox.results.compare import Verdict
-from sandbox.results.gate import GREEN, Look
-from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.gate import LARGEST_MARGIN, Finding, Look, worse_in_both
+
+SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 
 
 def sentence(told: SmokeTold) -> str:
-    """What came out, and why."""
-    if told.outcome == "worse":
-        return _worse(told)
-    last = told.repetition or told.first
-    text = {"no regression": _no_regression, "undecided": _undecided, "environment": _environment}[told.outcome](last)
+    """What came out, and why; one line."""
+    if told.outcome == "environment":
+        return _environment(told.repetition or told.first)
+    if told.outcome == "worse" and told.repetition:
+        return _worse(told.first, told.repetition)
+    if told.outcome == "no regression":
+        return f"No regression: nothing above {_caught(told.first)} ({_found(told.first)})."
     if told.repetition is None:
-        return text
-    return f"{text} The first look had {_effects(told.first, told.first.worse)} as worse; a fresh repetition decides."
-
-
-def _worse(told: SmokeTold) -> str:
-    first, again = told.first, told.repetition or told.first
-    both = first.worse & again.worse
+        return f"Inconclusive: {_reason(told.first)} ({_found(told.first)}). {_would_have(told.first)}"
     return (
-        f"The head is worse by {_effects(first, both)}; "
-        f"a fresh repetition, on new stacks and with a new seed, says so again: {_effects(again, both)}."
+        f"Inconclusive: the first look found {_found(told.first, told.first.worse)}, a fresh repetition did not "
+        f"confirm it: {_reason(told.repetition)} ({_found(told.repetition)}). {_would_have(told.repetition)}"
     )
 
 
-def _no_regression(look: Look) -> str:
-    better = frozenset(each.metric for each in look.verdicts if each.word == "better")
-    same = [_within(each) for each in look.verdicts if each.word != "better"]
-    told = [f"The head is better by {_effects(look, better)}."] if better else []
-    return " ".join([*told, f"No difference that counts: {', '.join(same)}."] if same else told)
+def _worse(first: Look, again: Look) -> str:
+    both = worse_in_both(first, again)
+    return (
+        f"Worse: {_found(first, both)}; a fresh repetition, on new stacks and with a new seed, found it again: "
+        f"{_found(again, both)}. Caught is what exceeds {_caught(again)}."
+    )
 
 
-def _undecided(look: Look) -> str:
-    judged = [(each.metric, each.judgement) for each in look.verdicts if each.judgement]
-    seen = frozenset(metric for metric, judgement in judged if judgement.of_figures_alone == "worse")
-    if seen and look.state != "suspected":
-        return f"{_why(look)} The figures alone would be worse by {_effects(look, seen)}: measure again."
-    return f"{_why(look)} This is no regression that was seen, and no absence of one."
-
-
-def _why(look: Look) -> str:
+def _reason(look: Look) -> str:
+    """Why a look is no green light; of one that would be, why it does not confirm another."""
     if look.incomplete:
-        reason = f" ({look.failed})" if look.failed else ""
-        return f"Fewer blocks than the {look.blocks} that were planned came out good{reason}."
-    if look.worse:
-        return f"The looks contradict each other: {_effects(look, look.worse)} is worse in the repetition alone."
-    if look.judged and look.judged.unfit:
-        return "Unfit: the base differs from itself, or is noisier than this host is known to be."
-    if look.judged and look.judged.unsteady:
-        told = unsteady_told(look.judged.unsteady, "slices")
-        sides = [f"{cell.removeprefix('arm-')} ({changed})" for cell, changed in told.items()]
-        return f"Not steady: {'; '.join(sides)}."
-    unclear: dict[str, list[str]] = {}
-    for each in look.verdicts:
-        if each.word not in GREEN:
-            unclear.setdefault(each.word, []).append(_with_blocks(each))
-    text = "; ".join(f"{word} by {', '.join(metrics)}" for word, metrics in unclear.items())
-    return f"{text[:1].upper()}{text[1:]}."
+        missing = [SPOKEN[each.metric] for each in look.findings if each.word == "not measured"]
+        if missing and not look.failed:
+            return f"{' and '.join(missing)} could not be measured"
+        failed = f": {look.failed}" if look.failed else ""
+        return f"fewer good blocks than the {look.blocks} that were planned{failed}"
+    if look.unfit:
+        return "the base differs from itself"
+    told = [reason for each in look.findings if (reason := _unclear(each))]
+    return "; ".join(told) or ("another metric is worse" if look.worse else "nothing that counts")
 
 
-def _with_blocks(verdict: Verdict) -> str:
-    """A metric; where it was too noisy, with the blocks that it would take."""
-    needed = verdict.judgement.blocks_needed if verdict.judgement else None
-    return f"{verdict.metric} (takes {needed} blocks)" if needed else verdict.metric
+def _unclear(finding: Finding) -> str | None:
+    name = SPOKEN[finding.metric]
+    if finding.word == "too noisy":
+        return f"{name} is too noisy here: it takes a loss of {finding.caught:.1%} to be seen"
+    return f"a loss of {name} that counts is neither shown nor excluded" if finding.word == "inconclusive" else None
+
+
+def _would_have(look: Look) -> str:
+    caught = _caught(look)
+    return f"What exceeds {caught} would have been caught." if caught else "Nothing would have been caught."
+
+
+def _caught(look: Look) -> str:
+    """``5.0% of processor time or 10.1% of throughput``."""
+    known = [f"{each.caught:.1%} of {SPOKEN[each.metric]}" for each in look.findings if math.isfinite(each.caught)]
+    return " or ".join(known)
+
+
+def _found(look: Look, metrics: Container[str] = tuple(LARGEST_MARGIN)) -> str:
+    """``processor time +0.4% [-1.2%, +2.0%], throughput -0.8% [-5.1%, +3.9%]``: more of the one and less of the other
+    is worse."""
+    return ", ".join(_figure(each) for each in look.findings if each.metric in metrics)
+
+
+def _figure(finding: Finding) -> str:
+    if finding.effect is None:
+        return f"{SPOKEN[finding.metric]} unknown"
+    effect, interval = finding.effect, finding.effect.interval
+    ends: Sequence[float] = (interval.low, interval.high) if interval else ()
+    within = f" [{', '.join(shown(effect.metric, end) for end in ends)}]" if ends else ""
+    return f"{SPOKEN[finding.metric]} {shown(effect.metric, effect.estimate)}{within}"
 
 
 def _environment(look: Look) -> str:
@@ -73,19 +85,3 @@ def _environment(look: Look) -> str:
         return f"Nothing can be said: no run was any good ({look.failed})."
     reason = look.lost or "no run was any good"
     return f"Nothing can be said: {reason}. Trouble of the environment is never a regression."
-
-
-def _effects(look: Look, metrics: frozenset[str]) -> str:
-    return ", ".join(
-        f"{each.metric} ({shown(METRICS[each.metric], each.judgement.effect.estimate)})"
-        for each in look.verdicts
-        if each.metric in metrics and each.judgement
-    )
-
-
-def _within(verdict: Verdict) -> str:
-    """Nobody can show that there is none: only that it is smaller than what counts."""
-    if verdict.judgement is None:
-        return verdict.metric
-    effect = verdict.judgement.effect
-    return f"{verdict.metric} within ±{shown(effect.metric, effect.margin, sign=False)}"

@@ -1,6 +1,5 @@
 """PURE: a smoke benchmark as Markdown, for a comment on a pull request."""
 
-import math
 import statistics
 from collections.abc import Sequence
 
@@ -10,11 +9,10 @@ from sandbox.report.matrix_view import duration
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold, shown
 from sandbox.report.summary import again
-from sandbox.report.verdict_table import calibrate_commands
+from sandbox.report.verdict_table import calibrate_commands, host_check_notes
 from sandbox.results.arms import differences
 from sandbox.results.compare import Verdict
-from sandbox.results.gate import Outcome
-from sandbox.results.host_checks import marked_blocks
+from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Finding, Outcome
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
@@ -23,10 +21,10 @@ MOST_VARIABLES = 12
 _HEADLINES: dict[Outcome, str] = {
     "no regression": "no regression",
     "worse": "worse",
-    "undecided": "nothing can be said",
+    "inconclusive": "inconclusive",
     "environment": "the environment failed",
 }
-_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "δ", "would have seen", "n", "adj. p", "verdict")
+_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught from", "n", "finding")
 
 
 def smoke_markdown(told: SmokeTold) -> str:
@@ -35,7 +33,7 @@ def smoke_markdown(told: SmokeTold) -> str:
     if told.log:
         blocks.append("```text\n" + "\n".join(told.log) + "\n```")
     for name, look in zip(("First look", "Repetition: new stacks, new seed"), told.looks, strict=False):
-        blocks += [f"### {name}", _table(look)] if look.look.state != "environment" else []
+        blocks += [f"### {name}, {look.part.blocks} blocks", _table(look)] if look.look.judged else []
     blocks += ["### What was compared", _sides(told), "### How it was measured", _how(told.looks[-1].part)]
     notes = [note for look in told.looks for note in _notes(look)]
     blocks.append("\n".join(f"- {note}" for note in [*_load(told), *dict.fromkeys(notes), *_variables(told)]))
@@ -46,31 +44,36 @@ def smoke_markdown(told: SmokeTold) -> str:
 
 def _table(look: SmokeLook) -> str:
     judged = look.look.judged
-    every = [(each, each.metric) for each in judged.verdicts] if judged else []
-    every += [(each, f"canary: {each.metric}") for each in judged.canary] if judged else []
-    rows = [_row(look, verdict, name) for verdict, name in every]
+    findings = {each.metric: each for each in look.look.findings}
+    rows = [_row(look, each, each.metric, findings.get(each.metric)) for each in judged.verdicts] if judged else []
+    rows += [_row(look, each, f"canary: {each.metric}") for each in judged.canary] if judged else []
     return _markdown_table(_COLUMNS, rows)
 
 
-def _row(look: SmokeLook, verdict: Verdict, name: str) -> list[str]:
+def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> list[str]:
+    """``finding`` None: of a metric that decides nothing, and of the canary."""
     metric = METRICS[verdict.metric]
     values = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
     medians = ["" if value is None else f"{value:,.4g} {metric.unit}" for value in values]
     if verdict.judgement is None:
-        return [name, *medians, "", "", "", "", "0", "", verdict.word]
-    effect, p = verdict.judgement.effect, verdict.judgement.adjusted_p
-    interval = effect.interval
+        return [name, *medians, "", "", "", "0", verdict.word]
+    effect, interval = verdict.judgement.effect, verdict.judgement.effect.interval
     return [
         name,
         *medians,
         shown(metric, effect.estimate),
         f"{shown(metric, interval.low)} … {shown(metric, interval.high)}" if interval else "",
-        shown(metric, effect.margin, sign=False),
-        shown(metric, effect.detectable, sign=False) if math.isfinite(effect.detectable) else "",
+        f"{finding.caught:.1%}" if finding else "",
         str(effect.blocks),
-        "< 0.001" if p < 0.001 else f"{p:.3f}",
-        verdict.word,
+        finding.word if finding else _beside(look, verdict),
     ]
+
+
+def _beside(look: SmokeLook, verdict: Verdict) -> str:
+    """What decides nothing by itself; a canary that differs decides that nothing can be said."""
+    if verdict.cell != look.part.canary.cell or verdict.metric not in LARGEST_MARGIN:
+        return "shown only"
+    return "differs from itself" if verdict.word in ("better", "worse") else "same"
 
 
 def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
@@ -95,10 +98,11 @@ def _sides(told: SmokeTold) -> str:
 
 def _how(part: MatrixPart) -> str:
     return (
-        f"{part.blocks} randomized blocks of {part.seconds} s slices after {part.warmup_s} s, after a block that was "
-        f"thrown away; base, head and canary (the base once more) each on a server of its own, all of them up. Paired "
-        f"by block: Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). δ: a smaller difference does "
-        f"not count. Would have seen: the smallest effect that so many blocks show four times in five."
+        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s, after a block that was thrown away; "
+        f"base, head and canary (the base once more) each on a server of its own, all of them up. {BLOCKS} blocks, "
+        f"{BLOCKS} more on the same stacks where those are inconclusive; what is worse is repeated once on new stacks. "
+        f"Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: worse is an "
+        f"interval above no loss with an estimate that counts, no regression an interval below a loss that counts."
     )
 
 
@@ -117,9 +121,8 @@ def _notes(look: SmokeLook) -> list[str]:
     told = []
     judged, part = look.look.judged, look.part
     for command in calibrate_commands(part, judged) if judged else ():
-        told.append(f"not calibrated on this host: the canary's own noise sets δ (`{command}`)")
-    for block, off in marked_blocks(part.host_checks).items():
-        told.append(f"block {block}, seed {part.seed}: the machine was not itself ({off})")
+        told.append(f"not calibrated on this host: the canary's own noise sets what counts (`{command}`)")
+    told += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
     for record in look.records:
         if record.status not in ("ok", "infra_error"):
             told.append(f"{record.cell}, block {record.block}: {record.status}: {record.reason}")

@@ -1,10 +1,11 @@
 """PURE: a judged matrix as Markdown, for a pull request or a wiki."""
 
-import shlex
 from collections.abc import Sequence
 
 from sandbox.report.answer import answer
+from sandbox.report.do_again import make_command
 from sandbox.report.lost_runs import lost_runs
+from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
 from sandbox.report.unset_told import unset_told
 from sandbox.report.verdict_table import MDE_TOLD, WIDE_FIGURES, notes, wide_figures
 from sandbox.results.compare import Judged, Verdict
@@ -15,10 +16,14 @@ from sandbox.results.record import Record
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
     """``summary.md``: question, answer, verdicts, what was left out, the machine, how to do it again."""
     blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
+    rows = processor_rows(part, records)
+    times = [f"### {TITLE}", _table(processor_header(part), rows), CAPTION] if rows else []
+    blocks += times if asked_first(part) else []
     for metric in part.metrics:
         rows = [_row(part, each) for each in judged.verdicts if each.metric == metric]
         rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
         blocks += [f"### {metric}", _table(["cell", *WIDE_FIGURES], rows)]
+    blocks += [] if asked_first(part) else times
     told = [MDE_TOLD, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
     blocks += ["\n".join(f"- {line}" for line in told)] if told else []
     blocks += unset_told(part, records)
@@ -55,5 +60,4 @@ def how(part: MatrixPart, records: Sequence[Record]) -> str:
 
 def again(part: MatrixPart, command: Sequence[str]) -> str:
     """The command as it was typed, with the seed that was drawn."""
-    words = ["sandbox", *command[1:]]
-    return shlex.join([*words, *([] if "--seed" in words else ["--seed", str(part.seed)])])
+    return make_command(command, {"SEED": str(part.seed)})

@@ -46,8 +46,7 @@ def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: D
 
 def _unsteady(name: str, side: Side) -> list[str]:
     """What changed in this side's cells that were too unsteady to be compared."""
-    part = side.manifest.matrix
-    told = unsteady_told(unsteady_cells(side.runs, side.cells), part.depth if part else "restart").items()
+    told = unsteady_told(unsteady_cells(side.runs, side.cells)).items()
     return [line for cell, changed in told for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
 
 
@@ -149,7 +148,7 @@ def _margin(name: str, compared: Unpaired) -> str:
 def _notes(compared: Unpaired) -> list[str]:
     told = []
     if compared.unfit:
-        told.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs or is too noisy; nothing is said")
+        told.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; nothing is said")
     if any(verdict.word == "no difference" for verdict in compared.verdicts):
         told.append("sees: the smallest difference that so many runs would have shown, four times in five")
     sources = {source for source, _ in compared.noise.values()}

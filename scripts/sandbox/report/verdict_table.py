@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import Any
 
 from sandbox.report.answer import answer
+from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
 from sandbox.report.text_table import text_table
 from sandbox.report.unsteady_told import unsteady_told
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.host_checks import marked_blocks
 from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import Effect, Judgement
 from sandbox.results.unpaired import UnpairedVerdict
@@ -22,13 +24,14 @@ WIDE_FIGURES = ("effect", "95 % interval", "n", "adj. p", "MDE", "verdict")
 MDE_TOLD = "MDE: the smallest difference that so many blocks would have shown, four times in five (80 % power)"
 
 
-def verdict_lines(part: MatrixPart, judged: Judged) -> list[str]:
-    """Question, one table a metric, the canary, and what was left out or could not run."""
+def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
+    """Question, one table a metric, the canary, processor time, and what was left out or could not run."""
     baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
     factors = [factor for factor, levels in part.factors.items() if len(levels) > 1]
     levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
     lines = [part.question, *textwrap.wrap(answer(part, judged), WIDTH), ""]
     lines += [f"Each against {baseline} at the same level of everything else.", ""]
+    lines += _processor_time(part, records) if asked_first(part) else []
     for name in part.metrics:
         verdicts = [verdict for verdict in judged.verdicts if verdict.metric == name]
         rows = [[*levels[verdict.cell], *figures(verdict)] for verdict in verdicts]
@@ -40,9 +43,16 @@ def verdict_lines(part: MatrixPart, judged: Judged) -> list[str]:
         lines += wrapped(f"{name}   {margin_told(name, judged)}")
         lines += [f"  {line}" for line in text_table([*factors, *FIGURES], rows)]
         lines.append("")
+    lines += [] if asked_first(part) else _processor_time(part, records)
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
     sees = ["sees: the smallest difference that so many blocks would have shown, four times in five"] if seen else []
     return [*lines, *sees, *(line for note in notes(part, judged) for line in wrapped(note))]
+
+
+def _processor_time(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    rows = processor_rows(part, records)
+    table = [f"  {line}" for line in text_table(processor_header(part), rows)]
+    return [*wrapped(f"{TITLE}   {CAPTION}"), *table, ""] if rows else []
 
 
 def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
@@ -187,18 +197,23 @@ def notes(part: MatrixPart, judged: Judged) -> list[str]:
     """What must be known beside the figures: noise, marked blocks, what was left out or could not run."""
     told = []
     if judged.unfit:
-        told.append("UNFIT: the canary, which is the baseline against itself, differs or is too noisy; nothing is said")
+        told.append("UNFIT: the canary, which is the baseline against itself, differs; nothing is said")
     if commands := calibrate_commands(part, judged):
         told.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
-    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged.unsteady, part.depth).items()]
-    marked = marked_blocks(part.host_checks)
-    told += [f"block {block}: the machine was not itself ({off})" for block, off in marked.items()]
+    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged.unsteady).items()]
+    told += host_check_notes(part)
     told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
     reasons: dict[str, list[str]] = {}
     for cell in part.cells:
         if cell.skipped:
             reasons.setdefault(cell.skipped, []).append(cell.name)
     return [*told, *(f"skipped: {', '.join(names)}: {reason}" for reason, names in reasons.items())]
+
+
+def host_check_notes(part: MatrixPart) -> list[str]:
+    """One note for all blocks before which the machine was faster or slower than usual; none where it never was."""
+    blocks = [f"{block} ({off})" for block, off in marked_blocks(part.host_checks).items()]
+    return [f"host check out of range before block {'; '.join(blocks)}"] if blocks else []
 
 
 def _data(verdict: Verdict) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from sandbox.results.statistics.verdict import (
     unfit,
 )
 
-Noise = tuple[Literal["calibrated", "canary"], float]
-"""Where a margin comes from, and the standard deviation behind it."""
+NoiseSource = Literal["calibrated", "canary, noisier than calibrated", "canary", "unknown"]
+Noise = tuple[NoiseSource, float]
+"""Where a margin comes from, and the standard deviation behind it; ``canary``: the host is not calibrated."""
 _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 
@@ -52,6 +53,8 @@ class Verdict:
     missing: int
     """Blocks of which either run failed for reasons of the environment."""
     workload: str = ""
+    measured: bool = True
+    """False where a cell's runs were good and yet none has the figure: the proxy's share where there is no proxy."""
 
     @property
     def word(self) -> str:
@@ -59,7 +62,7 @@ class Verdict:
 
         ``failed``: where nothing is left of a cell although the environment lost nothing.
         """
-        return word_of(self.judgement, self.missing)
+        return word_of(self.judgement, self.missing) if self.judgement or self.measured else "not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,8 @@ def judge_result(
 ) -> Judged:
     """Judges every pair (cell, baseline) by every metric.
 
-    ``known``: what this host class is calibrated for; for any other workload the canary's own noise is used.
+    ``known``: what this host class is calibrated for. A margin takes the larger of that and the canary's own noise,
+    since one sitting is up to twice as noisy as another (statistics.md, rule 7).
     """
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}
@@ -100,11 +104,18 @@ def judge_result(
         return _unadjusted(table, pair, METRICS[name], noise, max(of_pair, key=lambda load: noise[load, name][1]))
 
     canaries = [plain(canary, name) for name in metrics]
-    sds = known.get(of_canary, {})
-    bad = any(unfit(each.judgement, sds.get(each.metric)) for each in canaries if each.judgement)
+    bad = any(unfit(each.judgement) for each in canaries if each.judgement)
     unadjusted = [plain(pair, name) for pair in pairs for name in metrics]
     verdicts = _adjusted(unadjusted, adjustment, bad, unsteady_shares(runs))
     return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
+
+
+def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:
+    """The largest standard deviation that is known of two equal runs; ``canaries``: of the results at hand."""
+    noisiest = max(canaries, default=0.0)
+    if calibrated is None:
+        return ("canary", noisiest) if canaries else ("unknown", 0.0)
+    return ("canary, noisier than calibrated", noisiest) if noisiest > calibrated else ("calibrated", calibrated)
 
 
 def word_of(judgement: Judgement | None, missing: int) -> str:
@@ -125,9 +136,7 @@ def _noise(
     metric: Metric,
     calibrated: Mapping[str, float],
 ) -> Noise:
-    if metric.name in calibrated:
-        return "calibrated", calibrated[metric.name]
-    return "canary", spread(_differences(table, canary, metric)[0])
+    return larger_noise(calibrated.get(metric.name), [spread(_differences(table, canary, metric)[0])])
 
 
 def _unadjusted(
@@ -139,9 +148,15 @@ def _unadjusted(
 ) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
-        return Verdict(*pair, metric.name, None, missing, load)
+        return Verdict(*pair, metric.name, None, missing, load, _measured(table, pair, metric))
     effect = effect_of(metric, differences, noise[load, metric.name][1])
     return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
+
+
+def _measured(table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric) -> bool:
+    """False where the good runs of either cell lack the figure, all of them."""
+    good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
+    return not any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
 
 
 def _differences(
@@ -188,9 +203,8 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
 def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Change]]:
     """Those of the cells that are too unsteady to be compared, each with what changed in its runs."""
     shares = unsteady_shares(runs)
-    return {cell: _changes(runs, cell) for cell in cells if shares.get(cell, 0.0) > UNSTEADY_SHARE}
-
-
-def _changes(runs: Sequence[Observation], cell: str) -> list[Change]:
-    """Each once: slices have them in common."""
-    return list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))
+    unsteady = [cell for cell in dict.fromkeys(cells) if shares.get(cell, 0.0) > UNSTEADY_SHARE]
+    return {
+        cell: list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))
+        for cell in unsteady
+    }

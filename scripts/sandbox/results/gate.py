@@ -1,26 +1,83 @@
-"""What a gate makes of verdicts: one look at a change, a second one where the first is worse, and the word for both."""
+"""What the gate of a pull request makes of a look, of eight blocks more, of a repetition (statistics.md, rule 12)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from sandbox.errors import ExitCode
 from sandbox.results.compare import Judged, Verdict
+from sandbox.results.statistics.signed_rank import Interval
+from sandbox.results.statistics.verdict import Effect
 
-State = Literal["no regression", "suspected", "undecided", "environment"]
-Outcome = Literal["no regression", "worse", "undecided", "environment"]
+Word = Literal["worse", "not worse", "inconclusive", "too noisy", "not measured"]
+State = Literal["no regression", "suspected", "inconclusive", "environment"]
+Outcome = Literal["no regression", "worse", "inconclusive", "environment"]
 EXIT_CODES: Mapping[Outcome, ExitCode] = {
     "no regression": ExitCode.OK,
     "worse": ExitCode.FAILED,
-    "undecided": ExitCode.UNKNOWN,
+    "inconclusive": ExitCode.UNKNOWN,
     "environment": ExitCode.ENVIRONMENT,
 }
-GREEN = frozenset({"no difference", "better"})
+LARGEST_MARGIN = {"server_cpu_ms_per_tx": 0.11, "tps": 0.30}
+"""The two metrics that decide, each with the largest δ under which a green light says anything, as a share."""
+BLOCKS = 8
+"""Of a look, and of its second part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a look says of one metric, towards worse: a loss of throughput is above zero like a rise of its cost.
+
+    ``effect`` None: no block has the figure of both sides.
+    """
+
+    metric: str
+    effect: Effect | None
+
+    @property
+    def loss(self) -> float:
+        """Hodges–Lehmann estimate of how much worse, on the metric's scale."""
+        return -self._sign * self.effect.estimate if self.effect else math.nan
+
+    @property
+    def interval(self) -> Interval | None:
+        """Its exact interval; None below six blocks."""
+        found = self.effect.interval if self.effect else None
+        if found is None or self._sign < 0:
+            return found
+        return Interval(-found.high, -found.low, found.confidence)
+
+    @property
+    def caught(self) -> float:
+        """The smallest loss that would have counted, δ, as a share of the base: of its throughput, or of its cost."""
+        return -math.expm1(-self._margin) if self._sign > 0 else math.expm1(self._margin)
+
+    @property
+    def word(self) -> Word:
+        """Worse: certain, and at least δ. Not worse: the bad end of the interval is below a δ that says anything."""
+        if self.effect is None:
+            return "not measured"
+        if self.interval is None:
+            return "inconclusive"
+        if self.interval.low > 0 and self.loss >= self._margin:
+            return "worse"
+        if math.expm1(self._margin) > LARGEST_MARGIN[self.metric]:
+            return "too noisy"
+        return "not worse" if self.interval.high < self._margin else "inconclusive"
+
+    @property
+    def _margin(self) -> float:
+        return self.effect.margin if self.effect else math.nan
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.effect is None or self.effect.metric.higher_is_better else -1
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One pass over all blocks on stacks of its own. ``judged`` None: no run was any good.
+    """All blocks so far on the same stacks. ``judged`` None: no run was any good.
 
     ``lost``: what the environment ended it by, None where nothing did; ``failed``: why the first run failed that did.
     """
@@ -32,44 +89,63 @@ class Look:
     failed: str | None = None
 
     @property
-    def verdicts(self) -> Sequence[Verdict]:
-        """On every primary metric."""
-        return self.judged.verdicts if self.judged else ()
+    def findings(self) -> Sequence[Finding]:
+        """On the metrics that decide."""
+        return [Finding(each.metric, each.judgement.effect if each.judgement else None) for each in self._deciding()]
 
     @property
     def incomplete(self) -> bool:
-        """Whether some metric, of the canary's too, has fewer blocks than were planned."""
-        every = [*self.verdicts, *(self.judged.canary if self.judged else ())]
+        """Whether a metric that decides, of the canary's too, has fewer blocks than were planned."""
+        every = [*self._deciding(), *self._canary()]
         return any(each.judgement is None or each.judgement.effect.blocks < self.blocks for each in every)
+
+    @property
+    def unfit(self) -> bool:
+        """Whether the base differs from itself, so that nothing can be said of the head (rule 7)."""
+        return any(each.judgement and each.judgement.word in ("better", "worse") for each in self._canary())
 
     @property
     def worse(self) -> frozenset[str]:
         """Metrics that are worse."""
-        return frozenset(each.metric for each in self.verdicts if each.word == "worse")
+        return frozenset(each.metric for each in self.findings if each.word == "worse")
 
     @property
     def state(self) -> State:
-        """What one look says; what is not whole says nothing, for better or worse."""
+        """What the look says; one that is not whole says nothing, for better or worse."""
         if self.lost is not None or self.judged is None:
             return "environment"
-        if self.incomplete:
-            return "undecided"
+        if self.incomplete or self.unfit:
+            return "inconclusive"
         if self.worse:
             return "suspected"
-        return "no regression" if {each.word for each in self.verdicts} <= GREEN else "undecided"
+        return "no regression" if {each.word for each in self.findings} == {"not worse"} else "inconclusive"
+
+    @property
+    def blocks_to_add(self) -> int:
+        """Eight more, once, where eight whole ones were inconclusive; 0 where nothing more is looked at."""
+        return BLOCKS if self.state == "inconclusive" and not self.incomplete and self.blocks == BLOCKS else 0
+
+    def _deciding(self) -> list[Verdict]:
+        verdicts = self.judged.verdicts if self.judged else ()
+        return [each for each in verdicts if each.metric in LARGEST_MARGIN]
+
+    def _canary(self) -> list[Verdict]:
+        canary = self.judged.canary if self.judged else ()
+        return [each for each in canary if each.metric in LARGEST_MARGIN]
 
 
 def outcome_of(first: Look, repetition: Look | None) -> Outcome:
-    """The gate's word. Worse needs a metric that a fresh repetition calls worse again; else the repetition decides.
+    """The gate's word: worse only where a fresh repetition calls the same metric worse again.
 
-    Nothing but a suspicion is ever repeated, and that once (statistics.md, rule 3: never "again until green").
+    Nothing but a suspicion is ever repeated, and that once: never "again until green".
     """
-    state = first.state
-    if state != "suspected":
-        return state
-    if repetition is None:
-        return "undecided"
-    again = repetition.state
-    if again != "suspected":
-        return again
-    return "worse" if first.worse & repetition.worse else "undecided"
+    if first.state != "suspected":
+        return first.state
+    if repetition is not None and repetition.state == "environment":
+        return "environment"
+    return "worse" if repetition and worse_in_both(first, repetition) else "inconclusive"
+
+
+def worse_in_both(first: Look, repetition: Look) -> frozenset[str]:
+    """The metrics that both looks call worse."""
+    return first.worse & repetition.worse if repetition.state == "suspected" else frozenset()

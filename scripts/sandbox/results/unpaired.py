@@ -4,10 +4,9 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from sandbox.results.calibration import Calibration, kind_of_run
-from sandbox.results.compare import Judged, Observation, differences_of, unsteady_shares, word_of
+from sandbox.results.compare import Judged, Noise, Observation, differences_of, larger_noise, unsteady_shares, word_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.many import benjamini_hochberg
 from sandbox.results.statistics.margin import spread
@@ -16,8 +15,7 @@ from sandbox.results.statistics.rank_sum import rank_sum_interval, rank_sum_p, s
 from sandbox.results.statistics.verdict import Effect, Judgement, judge, margin_of, qualified
 from sandbox.results.store import Manifest
 
-BENCH_METRICS = ("tps", "latency_p95_ms")
-Source = Literal["calibrated", "canary", "unknown"]
+BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,9 @@ class Side:
     @property
     def metrics(self) -> Sequence[str]:
         """The primary metrics."""
-        return self.manifest.matrix.metrics if self.manifest.matrix else BENCH_METRICS
+        if self.manifest.matrix:
+            return self.manifest.matrix.metrics
+        return [name for name in BENCH_METRICS if any(getattr(each.metrics, name) is not None for each in self.records)]
 
     @property
     def host_class(self) -> str | None:
@@ -92,7 +92,7 @@ class Unpaired:
     """Two results, compared. ``noise``: by workload and metric, where the margin comes from, and the sd behind it."""
 
     verdicts: Sequence[UnpairedVerdict]
-    noise: Mapping[tuple[str, str], tuple[Source, float]]
+    noise: Mapping[tuple[str, str], Noise]
     unfit: Sequence[str]
     """Sides whose own canary was not fit."""
     only: Mapping[str, Sequence[Mapping[str, str]]]
@@ -158,7 +158,7 @@ def _plain(
     second: Side,
     pair: tuple[str, str],
     metric: Metric,
-    noise: Mapping[tuple[str, str], tuple[Source, float]],
+    noise: Mapping[tuple[str, str], Noise],
 ) -> UnpairedVerdict:
     load = first.workload(pair[0])
     values = [_values(side, cell, metric) for side, cell in zip((first, second), pair, strict=True)]
@@ -182,20 +182,16 @@ def _values(side: Side, cell: str, metric: Metric) -> list[float]:
     return [value for value in found if value is not None]
 
 
-def _noise(first: Side, second: Side, load: str, metric: Metric, known: Calibration) -> tuple[Source, float]:
-    """Calibrated where both ran on one kind of host and that is known; else the noisier of the two canaries."""
+def _noise(first: Side, second: Side, load: str, metric: Metric, known: Calibration) -> Noise:
+    """The largest of the two canaries and, where both ran on one kind of host, of what that is calibrated for."""
     kind = first.kind(load)
-    if kind and kind == second.kind(load):
-        sds = known.sds(kind) or {}
-        if metric.name in sds:
-            return "calibrated", sds[metric.name]
+    sds = (known.sds(kind) or {}) if kind and kind == second.kind(load) else {}
     canaries = [
         differences_of(side.runs, (side.manifest.matrix.canary.cell, side.manifest.matrix.canary.baseline), metric.name)
         for side in (first, second)
         if side.manifest.matrix
     ]
-    told = [spread(differences) for differences in canaries if len(differences) > 1]
-    return ("canary", max(told)) if told else ("unknown", 0.0)
+    return larger_noise(sds.get(metric.name), [spread(each) for each in canaries if len(each) > 1])
 
 
 def _only(first: Side, second: Side) -> dict[str, list[Mapping[str, str]]]:

@@ -40,7 +40,16 @@ class Advance:
     left_s: float | None
 
 
-MatrixEvent = Event | Advance
+@dataclass(frozen=True, slots=True)
+class MoreBlocks:
+    """A gate that was inconclusive goes on where it stands: blocks so far, blocks to come, and their seconds."""
+
+    so_far: int
+    more: int
+    seconds: float
+
+
+MatrixEvent = Event | Advance | MoreBlocks
 
 
 def run_matrix(
@@ -71,8 +80,8 @@ class _Runner:
     ) -> None:
         self.request, self.stacks, self.result, self.tell = request, stacks, result, tell
         self.part = part = part_of(result)
-        planned = schedule(request.experiment, part.blocks, part.seed, 0 if request.gate else 1)
-        self.runs = [run for run in planned if run.of.name not in request.skipped]
+        planned = self._schedule()
+        self.runs = self._runnable(planned)
         self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
         self.checked = {check.block for check in part.host_checks}
         self.arm_of_cell = {run.cell: run.arm for run in planned}
@@ -94,14 +103,43 @@ class _Runner:
         left = [run for run in self.runs if f"{run.cell}.{run.block}" not in self.done]
         if self.request.experiment.matrix.depth == "slices" and not self._all_up(left):
             return
+        while self._all_run(left) and (left := self._more()):
+            pass
+
+    def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
+        """False where a gate is ended by the environment."""
         for run in left:
             began = time.monotonic()
             self._advance(run)
             record = self._one(run)
             if record.status == "infra_error" and self.request.gate:
-                return
+                return False
             self.done.add(f"{run.cell}.{run.block}")
             self.paces.append(time.monotonic() - began)
+        return True
+
+    def _more(self) -> list[ScheduledRun]:
+        """The runs of the blocks that a gate adds, on the stacks that are up."""
+        more = self.request.gate(self.result) if self.request.gate else 0
+        before = self.part.blocks
+        self.part = self.result.note_blocks(before + more)
+        self.runs = self._runnable(self._schedule())
+        left = [run for run in self.runs if run.block > before]
+        if left:
+            self.tell(MoreBlocks(before, more, len(left) * self._pace_s()))
+        return left
+
+    def _pace_s(self) -> float:
+        """Seconds that one run takes, as the last ones did."""
+        recent = self.paces[-20:]
+        return sum(recent) / len(recent) if recent else 0.0
+
+    def _schedule(self) -> list[ScheduledRun]:
+        """Every run of every block; more blocks only add to it."""
+        return schedule(self.request.experiment, self.part.blocks, self.part.seed, 0 if self.request.gate else 1)
+
+    def _runnable(self, planned: Sequence[ScheduledRun]) -> list[ScheduledRun]:
+        return [run for run in planned if run.of.name not in self.request.skipped]
 
     def note_overhead(self, wall_s: float) -> None:
         """What it took beside the load, for the next prediction; only where this start has carried out every run."""
@@ -130,8 +168,7 @@ class _Runner:
 
     def _advance(self, run: ScheduledRun) -> None:
         left = len(self.runs) - len(self.done)
-        recent = self.paces[-20:]
-        left_s = left * sum(recent) / len(recent) if recent else None
+        left_s = left * self._pace_s() if self.paces else None
         self.tell(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
 
     def _one(self, run: ScheduledRun) -> Record:

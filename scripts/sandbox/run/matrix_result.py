@@ -18,6 +18,9 @@ from sandbox.run.schedule import arms
 from sandbox.run.state import BenchRequest
 from sandbox.run.tool_commit import tool_commit
 
+Gate = Callable[[ResultFolder], int]
+"""Asked after the last block: how many more are run on the same stacks; 0 ends it."""
+
 FINAL = ("ok", "failed", "skipped")
 """A run of another status is done again when the matrix goes on."""
 
@@ -43,7 +46,7 @@ class MatrixRequest:
     """Arms whose stack cannot be restored, and makes its data at every start."""
     command: tuple[str, ...] = ()
     afresh: bool = False
-    gate: bool = False
+    gate: Gate | None = None
     """A block 0 comes first and is thrown away (statistics.md, rule 4); a run lost to the environment ends it all."""
 
 

@@ -1,10 +1,9 @@
 """The comment on a pull request, word for word."""
 
 import json
-from collections.abc import Sequence
+import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sandbox.plan.smoke import METRICS
@@ -12,7 +11,7 @@ from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
-from sandbox.results.record import Record
+from sandbox.results.gate import LARGEST_MARGIN
 from unit.report.smoke_samples import look, records, told
 from unit.results.samples import sample_record
 
@@ -28,7 +27,7 @@ SAMPLES: dict[str, SmokeTold] = {
     "no-regression": told(look()),
     "worse": told(look(head=0.55), look(head=0.54, seed=2)),
     "not-confirmed": told(look(head=0.9), look(seed=2)),
-    "too-noisy": told(look(head=0.95, sd=0.05, seed=3)),
+    "inconclusive": told(look(head=0.95, sd=0.05, seed=3, blocks=16)),
     "environment": told(look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]),
 }
 
@@ -41,8 +40,8 @@ def test_the_comment_is_the_golden_one(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "outcome", "code"),
-    [("no-regression", "no regression", 0), ("worse", "worse", 1), ("not-confirmed", "no regression", 0),
-     ("too-noisy", "undecided", 3), ("environment", "environment", 4)],
+    [("no-regression", "no regression", 0), ("worse", "worse", 1), ("not-confirmed", "inconclusive", 3),
+     ("inconclusive", "inconclusive", 3), ("environment", "environment", 4)],
 )  # fmt: skip
 def test_the_data_says_the_same(name: str, outcome: str, code: int) -> None:
     data = json.loads(json.dumps(smoke_data(SAMPLES[name])))
@@ -50,8 +49,9 @@ def test_the_data_says_the_same(name: str, outcome: str, code: int) -> None:
     assert data["reason"] == sentence(SAMPLES[name])
     assert data["sides"]["head"]["image_source"] == "built"
     first = data["looks"][0]
-    assert first["seed"] and first["blocks"] == 8
+    assert first["seed"] and first["blocks"] == (16 if name == "inconclusive" else 8)
     if name != "environment":
+        assert [each["metric"] for each in first["findings"]] == list(LARGEST_MARGIN)
         assert {each["metric"] for each in first["verdicts"]} == set(METRICS)
         assert all(each["margin"] >= 0.05 and each["detectable"] is not None for each in first["verdicts"])
 
@@ -60,40 +60,38 @@ def test_the_block_that_is_thrown_away_is_in_no_figure() -> None:
     """It does half of what the others do."""
     text = smoke_markdown(SAMPLES["no-regression"])
     row = next(line for line in text.splitlines() if line.startswith("| tps |"))
-    assert " 8 |" in row and "| 1,00" in row
+    assert "| 8 |" in row and "| 994.8 1/s |" in row
 
 
-def test_a_head_that_is_better_is_said_to_be() -> None:
-    assert sentence(told(look(head=1.5))).startswith("The head is better by tps (+")
+def test_a_head_that_is_better_is_no_regression_and_shows_by_how_much() -> None:
+    text = sentence(told(look(head=1.5)))
+    assert text.startswith("No regression") and "processor time -33." in text and "throughput +" in text
 
 
 def test_a_canary_that_differs_is_told() -> None:
-    assert sentence(told(look(canary=0.8))).startswith("Unfit: the base differs from itself")
+    assert sentence(told(look(canary=0.8))).startswith("Inconclusive: the base differs from itself")
 
 
-def jumping(record: Record) -> Sequence[float]:
-    """Five seconds of each slice, between which the machine of the base becomes half as fast again."""
-    around = np.random.default_rng(record.block).normal(1000, 20, 5)
-    return list(around * (1.5 if record.cell == "arm-base" and record.block >= 6 else 1))
+def test_one_line_says_what_was_found_and_what_would_have_been_caught() -> None:
+    text = sentence(SAMPLES["no-regression"])
+    assert re.fullmatch(
+        r"No regression: nothing above 5\.0% of processor time or 4\.8% of throughput \("
+        r"processor time \S+% \[\S+%, \S+%\], throughput \S+% \[\S+%, \S+%\]\)\.", text
+    ), text  # fmt: skip
+    assert all("\n" not in sentence(each) for each in SAMPLES.values())
 
 
-def test_a_base_that_jumped_is_told_with_its_jump() -> None:
-    unsteady = told(look(series=jumping))
-    assert unsteady.outcome == "undecided"
-    assert sentence(unsteady) == (
-        "Not steady: base (tps, of its mean: +41% from block 6 on). "
-        "This is no regression that was seen, and no absence of one."
-    )
-    found = smoke_data(unsteady)["looks"][0]["unsteady"]["arm-base"]
-    assert [(each["kind"], each["block"]) for each in found] == [("drift", 1), ("step", 6)]
+def test_a_metric_that_is_too_noisy_to_decide_says_from_where_on_it_would_be_seen() -> None:
+    noisy = sentence(told(look(sd=0.4, seed=5, blocks=16)))
+    assert "throughput is too noisy here: it takes a loss of " in noisy and noisy.endswith("would have been caught.")
 
 
-def test_a_regression_that_may_not_be_called_one_is_not_said_to_be_unseen() -> None:
-    hidden = told(look(head=0.5, series=jumping))
-    assert hidden.outcome == "undecided", "figures alone decide nothing"
-    text = sentence(hidden)
-    assert text.endswith("The figures alone would be worse by tps (-49.6%), latency_p95_ms (+98.5%): measure again.")
-    assert "no regression that was seen" not in text
+def test_what_cannot_be_measured_is_told_as_such() -> None:
+    left = [
+        record.model_copy(update={"metrics": record.metrics.model_copy(update={"server_cpu_ms_per_tx": None})})
+        for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
+    ]
+    assert sentence(told(look(left=left))).startswith("Inconclusive: processor time could not be measured (")
 
 
 def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
@@ -104,8 +102,8 @@ def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
         for record in records({"arm-base": 1, "arm-head": 0.5, "canary": 1}, 1)
     ]
     short = told(look(left=left))
-    assert short.outcome == "undecided", "however worse the rest is"
-    assert "Fewer blocks than the 8" in sentence(short)
+    assert short.outcome == "inconclusive", "however worse the rest is"
+    assert "fewer good blocks than the 8 that were planned: arm-head: setting not in effect" in sentence(short)
     assert "- arm-head, block 4: failed: setting not in effect" in smoke_markdown(short)
 
 
@@ -125,8 +123,8 @@ def test_a_head_that_refuses_everything_is_said_to_have_failed() -> None:
         for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
     ]
     refused = told(look(left=left))
-    assert refused.outcome == "undecided", "no trouble of the environment, and no regression that was measured"
-    assert "came out good (arm-head: SET is not in effect: mysql1: x is 1, not 2)." in sentence(refused)
+    assert refused.outcome == "inconclusive", "no trouble of the environment, and no regression that was measured"
+    assert "planned: arm-head: SET is not in effect: mysql1: x is 1, not 2" in sentence(refused)
     assert "| failed |" in smoke_markdown(refused)
 
 

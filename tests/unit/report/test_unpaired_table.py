@@ -45,7 +45,7 @@ def test_what_changed_in_an_unsteady_cell_is_told_with_its_side() -> None:
     first, second = a_side(900, 1), a_side(600, 11)
     jumped = [replace(run, changes=[STEP] if run.cell == "on" else []) for run in second.runs]
     second = replace(second, runs=jumped)
-    assert lines(first, second)[-1] == "not steady in B: on: tps, of its mean: +50% from block 6 on"
+    assert lines(first, second)[-1] == "not steady in B: on: tps, of its mean: +50% within block 6"
     data = unpaired_data(
         first, second, compare_results(first, second, Calibration()), differences_between(first, second)
     )

@@ -58,8 +58,10 @@ def test_nothing_is_no_difference_and_the_canary_sets_the_margin() -> None:
 
 def test_a_calibrated_host_uses_what_is_known_of_it() -> None:
     runs = result({"off": 1, "on": 1, "canary": 1})
-    assert judged(runs, known={"": {"tps": 0.03, "latency_p95_ms": 0.03}}).noise["", "tps"] == ("calibrated", 0.03)
-    assert judged(runs, known={"": {"tps": 0.005, "latency_p95_ms": 0.03}}).unfit, "noisier than twice what is known"
+    assert judged(runs, known={"": {"tps": 0.06, "latency_p95_ms": 0.06}}).noise["", "tps"] == ("calibrated", 0.06)
+    noisy = judged(runs, known={"": {"tps": 0.005, "latency_p95_ms": 0.005}})
+    source, sd = noisy.noise["", "tps"]
+    assert source == "canary, noisier than calibrated" and sd > 0.01 and not noisy.unfit, "one sitting is noisier"
 
 
 def test_every_workload_is_judged_by_its_own_noise() -> None:
@@ -88,6 +90,13 @@ def test_a_cell_whose_runs_all_failed_is_no_trouble_of_the_environment() -> None
     assert set(words(judged(runs)).values()) == {"failed"}
     lost = [replace(run, status="infra_error") if run.status == "failed" else run for run in runs]
     assert set(words(judged(lost)).values()) == {"infra_error"}
+
+
+def test_a_figure_that_one_side_does_not_have_is_not_measured() -> None:
+    """As the proxy's share is where the baseline has no proxy: no failure, and no trouble of the environment."""
+    runs = result({"off": 1, "on": 1, "canary": 1})
+    bare = [replace(r, values={**r.values, "latency_p95_ms": None}) if r.cell == "off" else r for r in runs]
+    assert words(judged(bare)) == {("on", "tps"): "no difference", ("on", "latency_p95_ms"): "not measured"}
 
 
 def test_a_canary_that_differs_makes_everything_unfit() -> None:

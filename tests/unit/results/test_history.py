@@ -102,10 +102,6 @@ def test_a_result_whose_canary_was_not_fit_is_marked() -> None:
     bad = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(700, 3)}, matrix_part(), "bad")
     points = history_of([bad, *results([1000])], ["tps"], {}, KNOWN).series[0].points
     assert [point.unfit for point in points] == [True, False]
-    quiet = side({"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}, matrix_part(), "r")
-    kind = quiet.kind("oltp_read_write") or ""
-    calm = Calibration(known={kind: {"tps": [0.0001, -0.0001], "latency_p95_ms": [0.0001, -0.0001]}})
-    assert history_of([quiet], ["tps"], {}, calm).series[0].points[0].unfit, "twice as noisy as was calibrated"
 
 
 def test_benches_have_a_history_of_their_own() -> None:

@@ -7,7 +7,7 @@ from sandbox.results.compare import Observation
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.steadiness import Change
 from sandbox.results.statistics.verdict import judge
-from sandbox.results.unpaired import Unpaired, compare_results, effect_of_two, matched, on_scale
+from sandbox.results.unpaired import BENCH_METRICS, Unpaired, compare_results, effect_of_two, matched, on_scale
 from unit.results.made_results import around, cell, matrix_part, side
 
 NOTHING_KNOWN = Calibration()
@@ -64,7 +64,7 @@ def test_a_skipped_cell_is_not_there() -> None:
 
 def test_two_benches_tell_too_little_and_say_so() -> None:
     compared = compare_results(side({"bench": [1000.0]}), side({"bench": [500.0]}), NOTHING_KNOWN)
-    assert words(compared) == {("bench", "tps"): "too noisy", ("bench", "latency_p95_ms"): "too noisy"}
+    assert words(compared) == {("bench", name): "too noisy" for name in BENCH_METRICS}
     assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
     assert all(each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts)
     assert compared.noise["oltp_read_write", "tps"] == ("unknown", 0.0) and compared.verdicts[0].typical == (

@@ -8,7 +8,8 @@ from sandbox.plan.experiment import make_experiment
 from sandbox.plan.matrix import Matrix
 from sandbox.results.observe import observations
 from sandbox.results.store import ResultFolder
-from sandbox.run.matrix import Advance
+from sandbox.run.matrix import Advance, MoreBlocks
+from sandbox.run.matrix_result import Gate
 from unit.run.small_matrix import Engine, experiment, records, run
 
 
@@ -114,13 +115,37 @@ def test_a_stack_that_does_not_come_up_is_no_result_and_the_rest_goes_on(tmp_pat
 
 
 def test_a_gate_throws_its_first_block_away(tmp_path: Path) -> None:
-    result, events = run(tmp_path, Engine(), gate=True)
+    result, events = run(tmp_path, Engine(), gate=lambda _: 0)
     blocks = [record.block for record in records(result)]
     assert blocks == sorted(blocks) and blocks.count(0) == 5 and len(blocks) == 3 * 5
     part = result.manifest.matrix
     assert part and part.blocks == 2 and [check.block for check in part.host_checks] == [1, 2]
     assert {each.block for each in observations(records(result), lambda _: (), "slices")} == {1, 2}
     assert next(event for event in events if isinstance(event, Advance)).runs == 15
+
+
+def test_a_gate_adds_blocks_on_the_same_stacks_in_the_order_that_more_blocks_would_have_had(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def gate(found: ResultFolder) -> int:
+        asked.append(len(records(found)))
+        return 3 if len(asked) == 1 else 0
+
+    engine = Engine()
+    result, events = run(tmp_path / "two", engine, gate=gate, seed=7)
+    assert asked == [3 * 5, 6 * 5], "block 0 and two blocks of five runs, then three more"
+    assert len([each for each in engine.done if each.startswith("up")]) == 3, "one a stack"
+    part = result.manifest.matrix
+    assert part and part.blocks == 5 and result.manifest.ended_utc
+    (more,) = [event for event in events if isinstance(event, MoreBlocks)]
+    assert (more.so_far, more.more) == (2, 3) and more.seconds > 0
+    at_once, _ = run(tmp_path / "five", Engine(), gate=lambda _: 0, blocks=5, seed=7)
+    order = [(record.block, record.cell) for record in records(result)]
+    assert order == [(record.block, record.cell) for record in records(at_once)]
+
+
+def test_a_gate_that_the_environment_ends_is_asked_for_nothing_more(tmp_path: Path) -> None:
+    run(tmp_path, Engine(broken={"m-arm2"}), gate=lambda _: pytest.fail("asked"))
 
 
 def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: Path) -> None:
@@ -138,7 +163,7 @@ def test_what_it_took_is_noted_once_it_is_whole(tmp_path: Path) -> None:
     assert part and part.foreseen_overhead_s and part.overhead_s is not None
 
 
-@pytest.mark.parametrize("gate", [False, True])
-def test_nothing_is_noted_where_a_run_was_lost(tmp_path: Path, gate: bool) -> None:
+@pytest.mark.parametrize("gate", [None, lambda _: 0], ids=["matrix", "gate"])
+def test_nothing_is_noted_where_a_run_was_lost(tmp_path: Path, gate: Gate | None) -> None:
     part = run(tmp_path, Engine(broken={"m-arm2"}), gate=gate)[0].manifest.matrix
     assert part and part.overhead_s is None and part.foreseen_overhead_s is None

@@ -25,7 +25,7 @@ def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(
             return super().up(name, request)
 
     engine = Broken()
-    result, _ = run(tmp_path, engine, gate=True)
+    result, _ = run(tmp_path, engine, gate=lambda _: 0)
     (record,) = records(result)
     assert (record.status, record.reason) == ("infra_error", "mysql1 does not run: exited (1)")
     log = result.path / "runs" / f"{record.cell}.{record.block}" / record.files["log_mysql1"]
@@ -49,7 +49,7 @@ def test_a_gate_ends_at_the_first_server_that_dies(tmp_path: Path) -> None:
             stack.on_load = die_in_the_third_load
             return stack
 
-    result, _ = run(tmp_path, Dying(), gate=True)
+    result, _ = run(tmp_path, Dying(), gate=lambda _: 0)
     last = records(result)[-1]
     assert last.status == "infra_error" and last.cell.startswith("rewriter-on")
     assert last.reason and "exited (139)" in last.reason

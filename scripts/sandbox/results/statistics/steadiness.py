@@ -20,7 +20,7 @@ _SHORTEST_SEGMENT = 5
 class Change:
     """How a series was not steady. ``share``: of the series' mean, over the whole window for a drift.
 
-    ``at``: points before a step. ``block``: of the run that it was in or, in slices, began with.
+    ``at``: points before a step. ``block``: of the run that it was in.
     """
 
     kind: Literal["drift", "step"]

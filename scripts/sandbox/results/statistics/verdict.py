@@ -94,10 +94,9 @@ def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float
     return judgement
 
 
-def unfit(canary: Judgement, calibrated_sd: float | None) -> bool:
-    """Whether the A/A cell disqualifies the result: it "differed", or is noisier than twice what was calibrated."""
-    noisier = calibrated_sd is not None and canary.effect.sd > 2 * calibrated_sd
-    return canary.word in ("better", "worse") or noisier
+def unfit(canary: Judgement) -> bool:
+    """Whether the A/A cell disqualifies the result: it "differed". Its noise has its say in every margin (rule 7)."""
+    return canary.word in ("better", "worse")
 
 
 def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:

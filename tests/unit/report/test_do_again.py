@@ -1,0 +1,33 @@
+"""What a report says to type again can be typed: a make target, each variable once, quoted for a shell."""
+
+import shlex
+
+import pytest
+
+from sandbox.report.do_again import make_command
+
+
+@pytest.mark.parametrize(
+    ("command", "typed"),
+    [
+        (["/x/.venv/bin/sandbox", "bench"], "make bench"),
+        (["sandbox", "bench", "--threads", "8", "--via=mysql1"], "make bench THREADS=8 VIA=mysql1"),
+        (["sandbox", "matrix", "--plan", "--only", "threads=1,4 x=y"], "make matrix PLAN=1 ONLY='threads=1,4 x=y'"),
+        (
+            ["sandbox", "smoke", "--head-set", "a=1", "--head-set", "b=2", "--json"],
+            "make smoke HEAD_SET='a=1 b=2' JSON=1",
+        ),
+    ],
+)
+def test_options_are_variables(command: list[str], typed: str) -> None:
+    assert make_command(command) == typed
+
+
+def test_what_was_drawn_is_added_and_what_was_given_stays() -> None:
+    assert make_command(["sandbox", "bench"], {"SEED": "7"}) == "make bench SEED=7"
+    assert make_command(["sandbox", "bench", "--seed=8"], {"SEED": "7"}) == "make bench SEED=8"
+
+
+def test_a_value_survives_the_shell() -> None:
+    value = "a='x y' b=\"$(touch z)\""
+    assert shlex.split(make_command(["sandbox", "up", f"--set={value}"]))[2] == f"SET={value}"

@@ -1,0 +1,82 @@
+"""What the gate says of simulated sittings, as statistics.md, rule 12 has it; noise as measured on a shared machine."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from sandbox.results.compare import Judged, Verdict
+from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Look, Outcome, outcome_of
+from sandbox.results.statistics.margin import spread
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.verdict import effect_of, judge
+
+GATES = 100
+CALIBRATED = {"server_cpu_ms_per_tx": 0.033, "tps": 0.05}
+"""sd of a pair of equal slices."""
+Loss = dict[str, float]
+
+
+def verdict(cell: str, metric: str, differences: Sequence[float], sd: float) -> Verdict:
+    """A verdict on the differences of one pair."""
+    effect = effect_of(METRICS[metric], differences, sd)
+    return Verdict(cell, "arm-base", metric, judge(effect, effect.p), 0)
+
+
+def looked(draw: np.random.Generator, change: Loss, noisier: float) -> Look:
+    """Eight blocks of base, head and canary, and eight more where those are inconclusive."""
+    slices = {
+        metric: {side: draw.normal(0, noisier * sd / np.sqrt(2), 2 * BLOCKS) for side in ("base", "head", "canary")}
+        for metric, sd in CALIBRATED.items()
+    }
+    first = look_at(slices, change, BLOCKS)
+    return look_at(slices, change, BLOCKS + first.blocks_to_add)
+
+
+def look_at(slices: dict[str, dict[str, np.ndarray]], change: Loss, blocks: int) -> Look:
+    """So many blocks of them, judged."""
+    heads, canaries = [], []
+    for metric, sides in slices.items():
+        base = sides["base"][:blocks]
+        canary = list(sides["canary"][:blocks] - base)
+        head = list(sides["head"][:blocks] - base + change.get(metric, 0.0))
+        sd = max(CALIBRATED[metric], spread(canary))
+        heads.append(verdict("arm-head", metric, head, sd))
+        canaries.append(verdict("canary", metric, canary, sd))
+    return Look(Judged(heads, canaries, {}, False), blocks)
+
+
+def outcomes(change: Loss, noisier: float = 1.0) -> Counter[Outcome]:
+    """Of so many gates."""
+    draw = np.random.default_rng(20261123)
+    found: Counter[Outcome] = Counter()
+    for _ in range(GATES):
+        first = looked(draw, change, noisier)
+        again = looked(draw, change, noisier) if first.state == "suspected" else None
+        found[outcome_of(first, again)] += 1
+    return found
+
+
+@pytest.mark.parametrize(("noisier", "least"), [(1.0, 0.94), (1.8, 0.82)])
+def test_the_same_against_the_same_is_green_and_never_worse(noisier: float, least: float) -> None:
+    found = outcomes({}, noisier)
+    assert found["worse"] == 0 and found["no regression"] >= least * GATES, found
+
+
+@pytest.mark.parametrize(
+    ("change", "least"),
+    [
+        ({"server_cpu_ms_per_tx": np.log(1.08)}, 0.95),
+        ({"tps": np.log(0.9)}, 0.75),
+        ({"server_cpu_ms_per_tx": np.log(1.4), "tps": np.log(0.5)}, 1.0),
+    ],
+    ids=["processor time +8%", "throughput -10% by waiting", "half the processors"],
+)
+def test_a_loss_is_called_worse_and_never_green(change: Loss, least: float) -> None:
+    found = outcomes(change)
+    assert found["worse"] >= least * GATES and found["no regression"] <= 0.02 * GATES, found
+
+
+def test_what_decides_is_what_was_simulated() -> None:
+    assert list(CALIBRATED) == list(LARGEST_MARGIN)
