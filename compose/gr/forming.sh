@@ -46,10 +46,15 @@ answers() { # every other node's answer to the question, as they come; bounded, 
 
 start() { # what is about to happen, [the switch that makes it the group's first member]
   say "$1"
+  # A member takes one new connection in a tenth of a second and closes any other: of two that join in the same instant, one is turned
+  # away. It asks its seeds in turn, ten rounds within that time, and then not before five seconds are over: so it has them ten times.
   tell --force <<SQL
+set @seeds = @@global.group_replication_group_seeds;
+set global group_replication_group_seeds = concat(repeat(concat(@seeds, ','), 9), @seeds);
 set global group_replication_bootstrap_group = ${2:-OFF};
 start group_replication;
 set global group_replication_bootstrap_group = OFF;
+set global group_replication_group_seeds = @seeds;
 SQL
 }
 
