@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-USER = r"^\d+:\d+$"
+from sandbox.plan.catalog import USER
+
 Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
 
 
@@ -15,15 +16,9 @@ class Probe(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     query: str | None = None
     command: list[str] | None = None
-    expect: str = ""
+    expect: str | None = ""
+    """None: a command's exit status alone says it, whatever it answers."""
     via: Literal["self", "client"] = "self"
-
-
-class Role(BaseModel):
-    """The query whose answer is ``writer`` or ``reader``."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    query: str
 
 
 class Auxiliary(BaseModel):
@@ -40,6 +35,31 @@ class Auxiliary(BaseModel):
     ports: dict[str, int] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     version_from: Literal["group"] | None = None
+
+
+class Source(BaseModel):
+    """What a component's fragment lays on the single server that it replicates from. ``service``: lists are added."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    ready: Probe
+    role: Probe
+    service: dict[str, Any] = Field(default_factory=dict)
+    configs: list[str] = Field(default_factory=list)
+    """Which of the fragment's own configs that service has."""
+
+
+class Servers(BaseModel):
+    """What a component needs of the servers of its group that are of ``family``.
+
+    ``before``: the first version that it does not work with, because of ``why``; ``suggested``: one that it works with.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    family: Literal["mysql", "mariadb"]
+    before: str
+    suggested: str
+    why: str
+    variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
 
 
 class Certificate(BaseModel):
@@ -60,9 +80,14 @@ class ComponentSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     help: str
     kind: Kind
+    aliases: list[str] = Field(default_factory=list)
+    """Other words that people type for it; a plan shows its name."""
     based_on: str | dict[str, str] | None = None
     attaches: Literal["group", "stack"] | None = None
     attaches_to: list[str] | None = None
+    servers: Servers | None = None
+    note: str = ""
+    """Template of what `plan` says of it beside its role; empty: nothing."""
     family: Literal["mysql", "mariadb"] | None = None
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
@@ -71,6 +96,10 @@ class ComponentSpec(BaseModel):
     """Oldest version that it works with."""
     count: int = 1
     ports: dict[str, int] = Field(default_factory=dict)
+    admin_ports: list[str] = Field(default_factory=list)
+    """Names of the ports that take no load: an administration interface, a page of statistics."""
+    members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)
+    """Of a proxy: topologies in front of which it routes to the cluster's members, and leaves out their replicas."""
     memory_mb: int = 100
     config_dir: str | None = None
     user: str | None = Field(default=None, pattern=USER)
@@ -94,7 +123,9 @@ class ComponentSpec(BaseModel):
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     ready: Probe | None = None
-    role: Role | None = None
+    role: Probe | None = None
+    """Its answer begins with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
+    source: Source | None = None
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 
@@ -132,3 +163,22 @@ def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], na
         services[name] = services.pop(base_name)
     renamed["services"] = services
     return deep_merge(renamed, over)
+
+
+def as_source(database: Component, replica: Component) -> Component:
+    """The component of a single server that has replicas: what their fragment says of their source laid on its own."""
+    source = replica.spec.source
+    if source is None:
+        return database
+    service = database.services[database.name]
+    laid = deep_merge(service, source.service) | {"configs": [*service["configs"], *source.service["configs"]]}
+    configs = {name: replica.configs[name] for name in source.configs}
+    files = {config["file"]: replica.files[config["file"]] for config in configs.values()}
+    return database.model_copy(
+        update={
+            "spec": database.spec.model_copy(update={"ready": source.ready, "role": source.role}),
+            "services": {**database.services, database.name: laid},
+            "configs": {**database.configs, **configs},
+            "files": {**database.files, **files},
+        }
+    )

@@ -29,11 +29,12 @@ def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any
 
 
 def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
-    """Shell commands: exit 0 and the answer when it is the expected one, else 1 and the last answer."""
-    expected = shlex.quote(expected_answer(probe, node, context))
+    """Shell commands: exit 0 and the answer when it is the expected one, else 1 and the last line of the answer."""
+    expected = expected_answer(probe, node, context)
+    met = "" if expected is None else f' && [ "$answer" = {shlex.quote(expected)} ]'
     return _listening(probe, node) + (
         f"answer=$({_command(probe, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
-        f'if [ "$answered" = yes ] && [ "$answer" = {expected} ]; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
+        f'if [ "$answered" = yes ]{met}; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
         "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
         "exit 1\n"
     )
@@ -54,9 +55,11 @@ def _listening(probe: Probe, node: Node) -> str:
     )
 
 
-def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str:
-    """The one answer that means yes."""
-    return render_text(str(probe.expect), context, f"a probe of {node.name}")
+def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str | None:
+    """The one answer that means yes; None where a command's exit status does."""
+    if probe.expect is None:
+        return None
+    return render_text(probe.expect, context, f"a probe of {node.name}")
 
 
 def _command(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
@@ -81,7 +84,7 @@ def node_questions(node: Node, plan: Plan, context: Mapping[str, Any]) -> dict[s
     if node.ready is not None and node.ready.via == "self":
         questions["ready"] = ready_commands(node.ready, node, plan, context)
     if node.role is not None and node.is_server:
-        questions["role"] = ask_commands(Probe(query=node.role.query), node, plan, context)
+        questions["role"] = ask_commands(node.role, node, plan, context)
     for name, variant in node.applied:
         if variant.proof.via == "self":
             questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
@@ -115,6 +118,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "key": node.choice.key,
         "version": node.version,
         "ports": dict(node.ports),
+        **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
         "multiplexes": bool(node.options.get("multiplexes", False)),
         "sql_client": node.component.spec.sql_client,
         "timeout_s": node.component.spec.timeout_s,

@@ -34,6 +34,8 @@ class StackView:
     project: str
     checkout: str
     nodes: Sequence[NodeView]
+    aside: Sequence[str] = ()
+    """Why servers are neither writer nor reader, a sentence each."""
 
 
 def stacks_data(stacks: Sequence[StackView]) -> dict[str, Any]:
@@ -52,14 +54,19 @@ def _stack_data(stack: StackView) -> dict[str, Any]:
         for node in stack.nodes
     ]  # fmt: skip
     return {"name": stack.name, "profile": stack.profile, "plan": stack.plan, "project": stack.project,
-            "checkout": stack.checkout, "nodes": nodes}  # fmt: skip
+            "checkout": stack.checkout, "nodes": nodes, "aside": list(stack.aside)}  # fmt: skip
 
 
 def stack_lines(stack: StackView) -> list[str]:
     """One stack for a terminal of 100 columns."""
-    rows = [[node.name, node.state, node.role or node.kind, _ports(node), _published(node)] for node in stack.nodes]
+    rows = [[node.name, node.state, _role(node), _ports(node), _published(node)] for node in stack.nodes]
     table = text_table(["node", "state", "role", "ports", "on this host"], rows)
-    return [f"{stack.name}   {stack.profile}", *(f"  {line}" for line in table)]
+    return [f"{stack.name}   {stack.profile}", *(f"  {line}" for line in [*table, *stack.aside])]
+
+
+def _role(node: NodeView) -> str:
+    """What it is now; of a server that is neither writer nor reader, or does not say, there is nothing to show."""
+    return node.role or ("" if node.kind in ("database", "replica") else node.kind)
 
 
 def _ports(node: NodeView) -> str:

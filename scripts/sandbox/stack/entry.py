@@ -1,9 +1,9 @@
 """Where the load goes: `VIA=` and the default entry point, resolved over the nodes of a running stack."""
 
 from collections.abc import Callable, Mapping, Sequence
-from urllib.parse import urlsplit
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.plan.external import external_address
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 
@@ -33,7 +33,7 @@ class Entries:
 
     def choices(self) -> list[str]:
         """What ``VIA=`` can be here."""
-        words = [f"{node.node}:{port}" for node in self._nodes for port in list(node.about["ports"])[1:]]
+        words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
         return [
             *(node.node for node in self._nodes),
             *words,
@@ -91,9 +91,7 @@ class Entries:
         for node in nodes:
             if node.kind in _SERVERS and roles.get(node.node) == role:
                 return self._at(node, None, via)
-        told = ", ".join(
-            f"{node.node} {roles.get(node.node) or 'no answer'}" for node in nodes if node.kind in _SERVERS
-        )
+        told = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
         raise SandboxError(
             f"no server is a {role} now",
             told or "the group has no server of its own",
@@ -127,15 +125,23 @@ class Entries:
 
     def _at(self, node: Container, port: str | None, via: str) -> EntryPoint:
         ports: Mapping[str, int] = node.about["ports"]
-        name = port or next(iter(ports))
-        if name not in ports:
+        name, for_load = port or next(iter(ports)), _load_ports(node)
+        if name not in for_load:
             raise SandboxError(
-                f"{node.node} has no port '{name}'",
-                f"it has {', '.join(ports)}",
-                f"try: VIA={node.node}:{next(iter(ports))}",
+                f"the port '{name}' of {node.node} takes no load"
+                if name in ports
+                else f"{node.node} has no port '{name}'",
+                f"load can go to {', '.join(for_load)}",
+                f"try: VIA={node.node}:{for_load[0]}",
             )
         shown = f"{node.node}:{name}" if len(ports) > 1 and via not in _ROLES else via
         return EntryPoint(node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"])
+
+
+def _load_ports(node: Container) -> list[str]:
+    """Names of the ports that load can go to, the node's own first."""
+    not_for_load = node.about.get("admin_ports", [])
+    return [name for name in node.about["ports"] if name not in not_for_load]
 
 
 def _is_entry(node: Container) -> bool:
@@ -151,15 +157,6 @@ def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
 
 
 def external_entry(group: int, url: str) -> EntryPoint:
-    """``mysql://user@host:3306/db`` as an entry point; port 3306 and schema sbtest where it names none."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    return EntryPoint(
-        f"external{group}",
-        host,
-        parts.port or 3306,
-        group,
-        "external",
-        user=parts.username or "root",
-        schema=parts.path.strip("/") or "sbtest",
-    )
+    """``mysql://user@host:3306/db`` as an entry point."""
+    at = external_address(url)
+    return EntryPoint(f"external{group}", at.host, at.port, group, "external", user=at.user, schema=at.schema)

@@ -8,7 +8,8 @@ from typing import Literal, Protocol
 from sandbox.plan.component import Kind
 from sandbox.plan.model import ImageOrigin
 
-ServerRole = Literal["writer", "reader"]
+ServerRole = Literal["writer", "reader", "stale"]
+"""``stale``: it takes writes, but another server of its group is the writer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class RunningStack(Protocol):
         ...
 
     def roles(self) -> Mapping[str, ServerRole | None]:
-        """Role of every database server, asked of it now; None where it does not answer."""
+        """Role of every database server, asked of it now; None where it does not answer or is nothing of these."""
         ...
 
     def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from sandbox.errors import SandboxError
 from sandbox.results.redaction import mask
-from sandbox.stack.events import LogTail, NodeEvent, NodeState, OnEvent
+from sandbox.stack.events import LogTail, NodeEvent, NodeState, Note, OnEvent
 from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.probe import News, NewsQueue, Probe, deaths
 from sandbox.stack.protocol import ServerRole
 from sandbox.stack.refusals import NotReadyError
-from sandbox.stack.roles import is_server, server_role
+from sandbox.stack.roles import explained, is_server, server_role
 from sandbox.stack.stack import Stack, death
 
 MOVING_FACTOR = 5
@@ -85,6 +85,8 @@ class Readiness:
     def _ready(self, node: str, answer: str) -> None:
         del self._open[node]
         self._tell(node, "ready", answer)
+        if explained(answer):
+            self._on_event(Note(f"{node} is {answer}"))
 
     def _take_news(self) -> None:
         try:
@@ -121,14 +123,19 @@ class Readiness:
 
     def _check_bound(self, name: str) -> None:
         waiting, seconds = self._open[name], self._clock() - self._began
-        if seconds < waiting.limit_s - QUIET_S:
+        if seconds < waiting.limit_s - QUIET_S or self._waits_for_a_server(waiting):
             return
         self._look_at_log(waiting, seconds)
-        moving = seconds - waiting.log_moved_s < QUIET_S
+        # A proxy logs every attempt of its own: that is no progress.
+        moving = waiting.container.kind != "proxy" and seconds - waiting.log_moved_s < QUIET_S
         if seconds >= waiting.limit_s * (MOVING_FACTOR if moving else 1):
             expected = waiting.container.about.get("expected") or "success"
             last = waiting.answer or "none"
             self._fail(name, f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last})")
+
+    def _waits_for_a_server(self, waiting: _Waiting) -> bool:
+        """Whether it is a proxy of servers that are not ready: their bounds hold for it too."""
+        return waiting.container.kind == "proxy" and any(is_server(each.container) for each in self._open.values())
 
     def _look_at_log(self, waiting: _Waiting, seconds: float) -> None:
         """Notes whether the last line of the log is another one than a while ago."""

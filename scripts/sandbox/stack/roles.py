@@ -1,20 +1,27 @@
 """Questions that only the running servers can answer: which role they have, whether a setting is in effect."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sandbox.stack.engine import Answer, Docker, Pending
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ServerRole, SettingProof
 
+_ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 _PATIENCE_S = 10.0
 """A server that hangs must not hang the question about the others."""
 
 
 def ask_roles(docker: Docker, nodes: Sequence[Container]) -> dict[str, ServerRole | None]:
-    """Role of every database server, all asked at once; None for one that does not run or does not answer."""
+    """Role of every database server, all asked at once; None for one that does not run, does not answer or has none."""
+    return {name: server_role(answer) for name, answer in ask_standings(docker, nodes).items()}
+
+
+def ask_standings(docker: Docker, nodes: Sequence[Container]) -> dict[str, str | None]:
+    """What every database server says it is, in full; None for one that does not run or does not answer."""
     servers = [node for node in nodes if is_server(node)]
     answers = _ask_all(docker, [(node.node, node, "role") for node in servers if node.running])
-    return {server.node: server_role(answers.get(server.node)) for server in servers}
+    return {server.node: answers.get(server.node) for server in servers}
 
 
 def is_server(node: Container) -> bool:
@@ -23,10 +30,14 @@ def is_server(node: Container) -> bool:
 
 
 def server_role(answer: str | None) -> ServerRole | None:
-    """The role that a server's answer names; None for any other answer."""
-    if answer == "writer":
-        return "writer"
-    return "reader" if answer == "reader" else None
+    """The role that an answer of a server begins with, such as ``reader, caught up``; None for any other answer."""
+    word = re.match(r"\w*", answer or "")
+    return _ROLES.get(word[0]) if word else None
+
+
+def explained(answer: str | None) -> bool:
+    """Whether an answer says why a server that is ready is neither the writer nor a reader."""
+    return (answer or "").startswith(("stale: ", "detached: "))
 
 
 def prove_settings(docker: Docker, nodes: Sequence[Container]) -> list[SettingProof]:

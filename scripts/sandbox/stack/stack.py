@@ -108,6 +108,10 @@ class Stack:
         """Role of every database server, asked of it now."""
         return roles.ask_roles(self.docker, self.members)
 
+    def standings(self) -> dict[str, str | None]:
+        """What every database server says it is, asked now: ``stale: writable, but replica1 is the writer``."""
+        return roles.ask_standings(self.docker, self.members)
+
     @property
     def entries(self) -> Entries:
         """Everything that `VIA=` can name."""

@@ -100,6 +100,13 @@ def test_a_command_is_asked_as_it_is(stack: Plan, tmp_path: Path) -> None:
     assert run(script_of(stack, probe), tmp_path, "exit 9") == (0, "MYSQL1\n")
 
 
+def test_a_command_without_an_expected_answer_says_it_by_its_exit_status(stack: Plan, tmp_path: Path) -> None:
+    told = Probe(command=["sh", "-c", "echo writer"], expect=None)
+    assert run(script_of(stack, told), tmp_path, "exit 9") == (0, "writer\n")
+    refused = Probe(command=["sh", "-c", "echo behind; exit 1"], expect=None)
+    assert run(script_of(stack, refused), tmp_path, "exit 9") == (1, "behind\n")
+
+
 def test_what_is_asked_from_the_client_names_the_node_and_its_entry_port(stack: Plan) -> None:
     contexts = {node.name: node_context(stack, node, PLACEHOLDER) for node in stack.nodes}
     scripts = client_questions(stack, contexts)
@@ -116,7 +123,8 @@ def test_an_ask_script_prints_whatever_the_answer_is(stack: Plan, tmp_path: Path
 
 def test_the_label_tells_later_commands_what_they_need_and_no_password(stack: Plan) -> None:
     described = about(stack, stack.node("balancer1"), node_context(stack, stack.node("balancer1"), PLACEHOLDER))
-    assert described["ports"] == {"rw": 3306, "ro": 3307}
+    assert described["ports"] == {"rw": 3306, "ro": 3307, "stats": 8404}
+    assert described["admin_ports"] == ["stats"]
     assert described["proofs"] == {"fancy": {"via": "client", "expect": "fancy"}}
     assert not any(password in str(described) for password in PLACEHOLDER.passwords())
 

@@ -53,6 +53,7 @@ def test_an_entry_point_is_found(profile: str, via: str | None, node: str, port:
         ("mysql@8.4+mysql@9.7", "writer", "mysql2"),
         ("mysql+balancer", "balancr", "did you mean 'balancer1'?"),
         ("mysql+balancer", "balancer1:admin", "rw, ro"),
+        ("mysql+balancer", "balancer1:stats", "load can go to rw, ro"),
         ("mysql+balancer", "checker1", "balancer1"),
     ],
 )
@@ -67,7 +68,7 @@ def test_no_server_with_the_role_is_the_environments_fault() -> None:
     with pytest.raises(SandboxError) as none:
         entries("mysql+replica1", {"mysql1": None, "replica1": "reader"}).resolve(None)
     assert none.value.exit_code == ExitCode.ENVIRONMENT
-    assert "mysql1 no answer" in none.value.known
+    assert "mysql1 no role" in none.value.known
 
 
 def test_every_group_has_its_default() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.engine import Answer
-from sandbox.stack.events import LogTail, NodeEvent
+from sandbox.stack.events import LogTail, NodeEvent, Note
 from sandbox.stack.readiness import Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
@@ -51,6 +51,16 @@ def test_every_node_is_waited_for_and_its_answers_are_told(docker: FakeDocker) -
         ("starting", ""), ("waiting", "ERROR 2003"), ("waiting", "reader"), ("ready", "writer"),
     ]  # fmt: skip
     assert states(events, "balancer1")[-1] == ("ready", "yes")
+
+
+def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> None:
+    why = "stale: writable, but replica1 is the writer"
+    docker.on("exec .*mysql1 .*probe ready", answer(f"role {why}\nready {why}\n"))
+    events = Events()
+    readiness = Readiness(running_stack(docker, "mysql"), events)
+    readiness.wait()
+    assert readiness.roles == {"mysql1": "stale"}
+    assert Note(f"mysql1 is {why}") in events
 
 
 def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
@@ -126,4 +136,24 @@ def test_a_moving_log_earns_more_time_but_not_without_end(
     with pytest.raises(SandboxError):
         Readiness(running_stack(docker, "mysql"), events, timeout_s=60, clock=ticking(1)).wait()
     failed = next(each for each in events if isinstance(each, NodeEvent) and each.state == "failed")
+    assert at_least_s <= failed.seconds <= at_most_s
+
+
+@pytest.mark.parametrize(
+    ("server_answers", "failed_node", "at_least_s", "at_most_s"),
+    [(True, "balancer1", 60, 80), (False, "mysql1", 290, 320)],
+)
+def test_the_log_of_a_proxy_is_no_progress_but_a_server_under_way_is(
+    docker: FakeDocker, server_answers: bool, failed_node: str, at_least_s: float, at_most_s: float
+) -> None:
+    if not server_answers:
+        docker.on("exec .*mysql1 ", never("recovering"))
+    docker.on("exec .*ready-balancer1", never("ERROR 9001"))
+    lines = count()
+    docker.on("^logs --timestamps", lambda _: answer(f"line {next(lines)}\n"))
+    events = Events()
+    with pytest.raises(SandboxError):
+        Readiness(running_stack(docker, "mysql+balancer"), events, timeout_s=60, clock=ticking(1)).wait()
+    failed = next(each for each in events if isinstance(each, NodeEvent) and each.state == "failed")
+    assert failed.node == failed_node
     assert at_least_s <= failed.seconds <= at_most_s

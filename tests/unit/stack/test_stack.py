@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from sandbox.commands.viewing import view_now
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.report.stack_view import stack_lines
 from sandbox.stack.protocol import RunningStack
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack
@@ -51,6 +53,16 @@ def test_roles_are_asked_and_never_assumed(docker: FakeDocker) -> None:
     docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
     docker.on("replica2 sh /sandbox/probe role", answer(code=1, stderr="ERROR 2003"))
     assert stack.roles() == {"mysql1": "writer", "replica1": "reader", "replica2": None}
+
+
+def test_a_server_that_stands_aside_has_its_reason_shown(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    docker.on("mysql1 sh /sandbox/probe role", answer("detached: read-only and follows nobody\n"))
+    docker.on("replica1 sh /sandbox/probe role", answer("reader, caught up\n"))
+    shown = view_now(stack)
+    roles = {node.name: node.role for node in shown.nodes}
+    assert (roles["mysql1"], roles["replica1"]) == (None, "reader")
+    assert stack_lines(shown)[-1].strip() == "mysql1 is detached: read-only and follows nobody"
 
 
 def test_a_stopped_server_is_not_asked(docker: FakeDocker) -> None:

@@ -1,0 +1,219 @@
+"""What a server of replication says it is: the script of compose/replica, run with a client that answers for all.
+
+HAProxy's checker has the same rule in Python: one table of situations holds for both.
+"""
+
+import re
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from contract.stacks import document
+from contract.test_haproxy_eligibility import eligibility
+
+SOURCE, PROMOTED, OTHER = "mysql1", "replica1", "replica2"
+
+
+@dataclass(frozen=True)
+class Server:
+    """What one server answers: whether it takes writes, whom it follows, whether its receiver runs."""
+
+    writable: bool = False
+    follows: str = ""
+    receiver: str = "Yes"
+
+    @property
+    def rows(self) -> str:
+        """The answer of a client that prints vertically."""
+        channel = f"Source_Host: {self.follows}\nReplica_IO_Running: {self.receiver}\nReplica_SQL_Running: Yes\n"
+        return f"read_only: {int(not self.writable)}\nheld: \n" + (channel if self.follows else "")
+
+    @property
+    def verdict(self) -> object:
+        """The same, judged by HAProxy's checker."""
+        channel = {"Source_Host": self.follows, "Replica_IO_Running": self.receiver, "Replica_SQL_Running": "Yes"}
+        return eligibility.judge_single("OFF" if self.writable else "ON", [channel] if self.follows else [])
+
+
+FOLLOWS_SOURCE, FOLLOWS_PROMOTED = Server(follows=SOURCE), Server(follows=PROMOTED)
+WRITABLE, DETACHED = Server(writable=True), Server()
+AT_FIRST = {SOURCE: WRITABLE, PROMOTED: FOLLOWS_SOURCE, OTHER: FOLLOWS_SOURCE}
+
+SITUATIONS: dict[str, tuple[dict[str, Server], dict[str, str]]] = {
+    "at first": (AT_FIRST, {SOURCE: "writer", PROMOTED: "reader", OTHER: "reader"}),
+    "no replica is there yet": ({SOURCE: WRITABLE}, {SOURCE: "writer"}),
+    "promoted, the source gone": (
+        {PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED}, {PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "the source back, read-only": (
+        {SOURCE: DETACHED, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED},
+        {SOURCE: "detached", PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "the source back, writable": (
+        {SOURCE: WRITABLE, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED},
+        {SOURCE: "stale", PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "the source back, writable, and nobody follows either": (
+        {SOURCE: WRITABLE, PROMOTED: WRITABLE}, {SOURCE: "stale", PROMOTED: "writer"},
+    ),
+    "the source rejoined": (
+        {SOURCE: FOLLOWS_PROMOTED, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED},
+        {SOURCE: "reader", PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "a replica made writable by mistake": (
+        {SOURCE: WRITABLE, PROMOTED: Server(True, SOURCE), OTHER: FOLLOWS_SOURCE},
+        {SOURCE: "writer", PROMOTED: "stale", OTHER: "reader"},
+    ),
+    "promoted without forgetting its source": (
+        {SOURCE: WRITABLE, PROMOTED: Server(True, SOURCE, "No"), OTHER: FOLLOWS_PROMOTED},
+        {SOURCE: "stale", PROMOTED: "writer", OTHER: "reader"},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def script() -> str:
+    """The script as it stands in the Compose file."""
+    configs = document("mysql@9.7+replica2")["configs"]
+    return str(configs["mysql-role"]["content"]).replace("$$", "$")
+
+
+class Stage:
+    """A folder with a client that answers for the servers of a situation, and a port that listens."""
+
+    def __init__(self, folder: Path, script: str, port: int) -> None:
+        self.folder = folder
+        (folder / "role").write_text(script.replace("/tcp/127.0.0.1/3306", f"/tcp/127.0.0.1/{port}"))
+        # The server asked is what follows -h, or the one that asks; a missing file is a server that does not answer.
+        client = 'asked=$HOSTNAME; while [ $# -gt 0 ]; do [ "$1" != -h ] || asked=$2; last=$1; shift; done\n'
+        client += f'echo "$asked $last" >>{folder}/asked\n'
+        client += f'case $last in *gtid_subtract*) cat {folder}/missing ;; *) exec cat "{folder}/$asked.rows" ;; esac\n'
+        (folder / "mysql").write_text(f"#!/bin/sh\n{client}")
+        (folder / "mysql").chmod(0o755)
+        (folder / "missing").touch()
+
+    def set(self, situation: Mapping[str, Server]) -> None:
+        """These servers answer, and no others."""
+        for old in self.folder.glob("*.rows"):
+            old.unlink()
+        for name, server in situation.items():
+            (self.folder / f"{name}.rows").write_text(server.rows)
+
+    def ask(self, server: str, question: str) -> tuple[int, str]:
+        """Exit status and answer."""
+        done = subprocess.run(
+            ["bash", str(self.folder / "role"), question],
+            env={"PATH": f"{self.folder}:/usr/bin:/bin", "HOSTNAME": server},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.stderr == ""
+        return done.returncode, done.stdout.strip()
+
+    def decide(self, server: str) -> tuple[int, str, bool]:
+        """What a server that came back read-only decides: exit status, what it says, whether it takes writes again."""
+        text = (self.folder / "role").read_text().rpartition("\ncase $1 in")[0]
+        (self.folder / "asked").write_text("")
+        done = subprocess.run(
+            ["bash", "-c", text + '\ndecided; status=$?; echo "$standing"; exit $status'],
+            env={"PATH": f"{self.folder}:/usr/bin:/bin", "HOSTNAME": server},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        opened = "set global super_read_only = off; set global read_only = off" in (self.folder / "asked").read_text()
+        return done.returncode, done.stdout.splitlines()[-1], opened
+
+
+@pytest.fixture
+def stage(tmp_path: Path, script: str):  # type: ignore[no-untyped-def]
+    """Ready to ask."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield Stage(tmp_path, script, listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_server_knows_what_it_is_now(stage: Stage, name: str) -> None:
+    situation, expected = SITUATIONS[name]
+    stage.set(situation)
+    found = {server: re.match(r"\w+", stage.ask(server, "role")[1]) for server in situation}
+    assert {server: word and word[0] for server, word in found.items()} == expected
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_haproxy_routes_by_the_same_rule(name: str) -> None:
+    situation, expected = SITUATIONS[name]
+    verdicts = {server: each.verdict for server, each in situation.items()}
+    judged = eligibility.elected(verdicts, first=SOURCE)
+    words = {True: "writer", False: "reader"}
+    for server, verdict in judged.items():
+        routed = {words[True]: not verdict.not_writer, words[False]: not verdict.not_reader}
+        assert [word for word, to in routed.items() if to] == [expected[server]][: expected[server] in routed], server
+        assert verdict.aside is (expected[server] in ("stale", "detached")), server
+
+
+def test_what_is_neither_says_why_and_how_it_rejoins(stage: Stage) -> None:
+    stage.set(SITUATIONS["the source back, writable"][0])
+    status, told = stage.ask(SOURCE, "ready")
+    assert status == 0
+    assert told.startswith("stale: writable, but replica1 is the writer; to rejoin it: SET GLOBAL super_read_only=ON; ")
+    assert "SOURCE_HOST='replica1'" in told
+
+
+@pytest.mark.parametrize(
+    ("situation", "server", "told"),
+    [
+        (
+            AT_FIRST | {SOURCE: DETACHED},
+            SOURCE,
+            "read-only and follows nobody, and no server of its group takes writes",
+        ),
+        (AT_FIRST | {SOURCE: DETACHED}, OTHER, "it follows mysql1, which is read-only and follows nobody"),
+        ({OTHER: Server(follows="db7")}, OTHER, "it follows db7, which is no server of its group"),
+        ({OTHER: Server(follows=SOURCE, receiver="Connecting")}, OTHER, "receiver Connecting, applier Yes:"),
+    ],
+)
+def test_what_cannot_last_is_not_ready(stage: Stage, situation: dict[str, Server], server: str, told: str) -> None:
+    stage.set(situation)
+    assert stage.ask(server, "ready") == (1, told)
+
+
+def test_a_reader_is_ready_when_it_has_all_that_its_source_holds(stage: Stage) -> None:
+    stage.set(SITUATIONS["promoted, the source gone"][0])
+    assert stage.ask(OTHER, "ready") == (0, "reader, caught up")
+    (stage.folder / "missing").write_text("uuid:7\n")
+    assert stage.ask(OTHER, "ready") == (1, "uuid:7 is not applied yet")
+
+
+@pytest.mark.parametrize(
+    ("situation", "server", "opened", "told"),
+    [
+        ({SOURCE: DETACHED, PROMOTED: FOLLOWS_SOURCE}, SOURCE, True, "takes writes again"),
+        ({SOURCE: DETACHED, PROMOTED: WRITABLE}, SOURCE, False, "stays read-only and follows nobody: replica1 is"),
+        ({SOURCE: DETACHED, PROMOTED: WRITABLE, OTHER: FOLLOWS_SOURCE}, SOURCE, False, "stays read-only"),
+        ({SOURCE: DETACHED, PROMOTED: Server(True, SOURCE)}, SOURCE, True, "takes writes again"),
+        ({SOURCE: DETACHED, PROMOTED: DETACHED}, SOURCE, None, "stays read-only and follows nobody: replica1 is"),
+        ({SOURCE: DETACHED, OTHER: FOLLOWS_PROMOTED}, SOURCE, None, "read-only until it is known whom these follow"),
+        ({SOURCE: DETACHED}, SOURCE, None, "read-only until it is known whom these follow: replica1 replica2"),
+        ({PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, PROMOTED, True, "takes writes again"),
+        ({SOURCE: DETACHED, PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, PROMOTED, True, "takes writes again"),
+        ({PROMOTED: DETACHED}, PROMOTED, None, "read-only until it is known whom these follow: replica2"),
+        ({PROMOTED: FOLLOWS_SOURCE}, PROMOTED, False, "follows mysql1"),
+        ({SOURCE: FOLLOWS_PROMOTED, PROMOTED: WRITABLE}, SOURCE, False, "follows replica1"),
+        ({SOURCE: DETACHED, PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, SOURCE, False, "stays read-only"),
+        ({SOURCE: DETACHED, PROMOTED: DETACHED, OTHER: FOLLOWS_SOURCE}, SOURCE, True, "takes writes again"),
+    ],
+)
+def test_a_server_that_comes_back_asks_before_it_takes_writes(
+    stage: Stage, situation: dict[str, Server], server: str, opened: bool | None, told: str
+) -> None:
+    """None: it goes on asking."""
+    stage.set(situation)
+    status, said, takes_writes = stage.decide(server)
+    assert said.startswith(told)
+    assert (status == 0, takes_writes) == (opened is not None, bool(opened))
