@@ -1,4 +1,4 @@
-"""Answers over HTTP who may be written to or read: GET /writer/NAME, /reader/NAME. 200, or 503 and why not."""
+"""Answers over HTTP who may be written to or read: GET /writer/NAME, /reader/NAME, /aside/NAME. 200, or 503 and why."""
 
 import json
 import logging
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pymysql
-from eligibility import Verdict, judge_galera, judge_member, judge_single, unknown
+from eligibility import Verdict, elected, judge_galera, judge_member, judge_single, unknown
 from pymysql.cursors import DictCursor
 
 CONFIGURATION = Path("/sandbox/checker.json")
@@ -89,8 +89,10 @@ class Server(threading.Thread):
 
     def __init__(self, name: str, topology: str, user: str, password: str) -> None:
         super().__init__(name=name, daemon=True)
-        self._ask, self._user, self._password = ASK[topology], user, password
+        self.topology, self._ask, self._user, self._password = topology, ASK[topology], user, password
         self._heard = (time.monotonic(), unknown("not asked yet"))
+        self.asked = False
+        """Whether it has answered once, or failed to."""
 
     @property
     def verdict(self) -> Verdict:
@@ -128,25 +130,38 @@ class Server(threading.Thread):
             told = (verdict.not_writer or "yes", verdict.not_reader or "yes")
             logging.info("%s  writer: %s  reader: %s", self.name, *told)
         self._heard = (time.monotonic(), verdict)
+        self.asked = True
 
 
 def answer(path: str, servers: Mapping[str, Server]) -> tuple[int, str]:
     """Status and text of one question."""
     question, _, name = path.strip("/").partition("/")
+    verdicts = judged(servers)
     if question == "ready":
-        idle = {each: _why_idle(server.verdict) for each, server in servers.items()}
+        idle = {each: _why_idle(verdict) for each, verdict in verdicts.items()}
         reasons = "; ".join(f"{each}: {reason}" for each, reason in idle.items() if reason)
         return (503, reasons) if reasons else (200, "ready")
-    if name not in servers or question not in ("writer", "reader"):
-        return 404, f"no such question; /ready, /writer/NAME or /reader/NAME with {', '.join(servers)}"
-    verdict = servers[name].verdict
-    reason = verdict.not_writer if question == "writer" else verdict.not_reader
+    if name not in servers or question not in ("writer", "reader", "aside"):
+        return 404, f"no such question; /ready, /writer/NAME, /reader/NAME or /aside/NAME with {', '.join(servers)}"
+    verdict = verdicts[name]
+    aside = "" if verdict.aside else "not aside"
+    reason = {"writer": verdict.not_writer, "reader": verdict.not_reader, "aside": aside}[question]
     return (503, reason) if reason else (200, question)
 
 
+def judged(servers: Mapping[str, Server]) -> dict[str, Verdict]:
+    """What is known of every server. In asynchronous replication it takes all of them to say which is the writer."""
+    verdicts = {name: server.verdict for name, server in servers.items()}
+    if any(server.topology != "single" for server in servers.values()):
+        return verdicts
+    if not all(server.asked for server in servers.values()):
+        return dict.fromkeys(verdicts, unknown("not every server was asked yet"))
+    return elected(verdicts, first=next(iter(servers)))
+
+
 def _why_idle(verdict: Verdict) -> str:
-    """Why a server is neither written to nor read."""
-    return verdict.not_reader if verdict.not_writer and verdict.not_reader else ""
+    """Why a server is neither written to nor read, and yet might be."""
+    return verdict.not_reader if verdict.not_writer and verdict.not_reader and not verdict.aside else ""
 
 
 class Handler(BaseHTTPRequestHandler):

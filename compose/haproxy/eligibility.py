@@ -1,22 +1,30 @@
 """Who may be written to and who is there to be read: what a server says of itself, judged. Asks nobody."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+_DETACHED = "read-only, and replicates from nobody"
 _THREADS = ("_IO_Running", "_SQL_Running")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a server is no writer, and why it is no reader; an empty text where it is one."""
+    """Why a server is no writer, and why it is no reader; an empty text where it is one.
+
+    ``heard``: whether it has said something fit to go by. ``follows``: the servers that it replicates from, None where
+    it is a member of a cluster. ``aside``: it is neither, and will not become either by itself.
+    """
 
     not_writer: str
     not_reader: str
+    heard: bool = True
+    follows: frozenset[str] | None = None
+    aside: bool = False
 
 
 def unknown(reason: str) -> Verdict:
     """A server that said nothing fit to go by."""
-    return Verdict(reason, reason)
+    return Verdict(reason, reason, heard=False)
 
 
 def judge_galera(status: Mapping[str, str]) -> Verdict:
@@ -48,17 +56,59 @@ def judge_member(member: Mapping[str, object]) -> Verdict:
 
 
 def judge_single(read_only: str, channels: Sequence[Mapping[str, object]]) -> Verdict:
-    """A server of asynchronous replication: the writer is not read-only; readers are, and both threads run."""
+    """A server of asynchronous replication: the writer is not read-only; readers are, and both threads run.
+
+    Which of several that take writes is the writer only all of them can say: `elected`.
+    """
     if not _is_on(read_only):
-        return Verdict("", "takes writes")
+        return Verdict("", "takes writes", follows=_sources(channels, writable=True))
+    follows = _sources(channels, writable=False)
     if not channels:
-        return unknown("read-only, and replicates from nobody")
+        return Verdict(_DETACHED, _DETACHED, follows=follows)
     for channel in channels:
         threads = {name: value for name, value in channel.items() if name.endswith(_THREADS)}
         stopped = [f"{name}={value}" for name, value in threads.items() if value != "Yes"]
         if stopped or not threads:
-            return unknown(f"does not replicate: {', '.join(stopped) or 'no threads'}")
-    return Verdict("read-only", "")
+            reason = f"does not replicate: {', '.join(stopped) or 'no threads'}"
+            return Verdict(reason, reason, follows=follows)
+    return Verdict("read-only", "", follows=follows)
+
+
+def _sources(channels: Sequence[Mapping[str, object]], writable: bool) -> frozenset[str]:
+    """Whom a server follows; one that was made writable with its receiver stopped has left its source."""
+    return frozenset(
+        str(value)
+        for channel in channels
+        for name, value in channel.items()
+        if name in ("Source_Host", "Master_Host")
+        and not (writable and "No" in (channel.get("Replica_IO_Running"), channel.get("Slave_IO_Running")))
+    )
+
+
+def elected(verdicts: Mapping[str, Verdict], first: str) -> dict[str, Verdict]:
+    """The verdicts on servers of asynchronous replication with one writer among them: the one that the others follow.
+
+    Of those that nobody follows, a replica that has no source any more was promoted; else the first in order is it. The
+    same rule as in role.sh.j2 of a replica. ``first``: the source at first start.
+    """
+
+    def points(name: str) -> int:
+        own = verdicts[name].follows
+        followers = sum(name in (each.follows or ()) for each in verdicts.values())
+        return 4 * followers + (0 if own else 2 if name == first else 3)
+
+    writer = max((name for name, each in verdicts.items() if not each.not_writer), key=points, default=None)
+    return {name: each if name == writer else _beside(each, writer) for name, each in verdicts.items()}
+
+
+def _beside(verdict: Verdict, writer: str | None) -> Verdict:
+    """The verdict on a server that is not the writer."""
+    if writer is None or not verdict.heard:
+        return verdict
+    if not verdict.not_writer:
+        reason = f"stale: takes writes, but {writer} is the writer"
+        return replace(verdict, not_writer=reason, not_reader=reason, aside=True)
+    return replace(verdict, aside=verdict.not_reader == _DETACHED)
 
 
 def _is_on(value: str) -> bool:
