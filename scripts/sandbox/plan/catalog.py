@@ -4,9 +4,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from sandbox.errors import SandboxError, did_you_mean
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.plan.versions import at_least, belongs_to, version_key
 
+USER = r"^\d+:\d+$"
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 
 
@@ -42,6 +43,10 @@ class CatalogImage(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     default: Text
+    user: str | None = Field(default=None, pattern=USER)
+    """uid:gid that its program reads mounted files as; None where every fragment starts it as a user of its own."""
+    users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
+    """The same for what another repository publishes, where it differs: repository → uid:gid."""
     series: dict[Text, Series]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
@@ -59,9 +64,18 @@ class CatalogImage(BaseModel):
             return max(owners, key=version_key), wanted
         raise SandboxError(
             f"'{key}' has no series for version '{wanted}'",
-            f"{did_you_mean(wanted, [*self.series, *self.aliases])}; an exact tag of a known series works too",
+            f"{self._nearest(wanted)}; an exact tag of a known series works too",
             f"try: make plan PROFILE={key}@{self.default}",
         )
+
+    def _nearest(self, wanted: str) -> str:
+        """The series just below and above a version; of a word that is none, the alias that looks like it."""
+        if not wanted[:1].isdigit():
+            return did_you_mean(wanted, [*self.series, *self.aliases])
+        ordered = sorted(self.series, key=version_key)
+        below = [name for name in ordered if version_key(name) < version_key(wanted)][-1:]
+        above = [name for name in ordered if version_key(name) > version_key(wanted)][:1]
+        return f"did you mean {' or '.join(repr(name) for name in [*below, *above])}?"
 
     def has(self, capability: str, version: str) -> bool:
         """Whether a version has a capability."""
@@ -70,9 +84,16 @@ class CatalogImage(BaseModel):
 
     def published_reference(self, series: str, version: str) -> str | None:
         """``repository:tag`` of a published image, or None where the series is only built here."""
-        entry = self.series[series]
-        repository = entry.versions.get(version, entry.published)
+        repository = self._repository(series, version)
         return f"{repository}:{version}" if repository else None
+
+    def published_user(self, series: str, version: str) -> str | None:
+        """uid:gid of the published image."""
+        return self.users.get(self._repository(series, version) or "", self.user)
+
+    def _repository(self, series: str, version: str) -> str | None:
+        entry = self.series[series]
+        return entry.versions.get(version, entry.published)
 
 
 class Catalog(BaseModel):
@@ -80,6 +101,17 @@ class Catalog(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     images: dict[str, CatalogImage]
+
+    def image(self, key: str) -> CatalogImage:
+        """The image of a key. Raises SandboxError (exit 5) where a component names one that is not here."""
+        if key in self.images:
+            return self.images[key]
+        raise SandboxError(
+            f"a component in compose/ names the image '{key}', which images/catalog.yaml does not have",
+            did_you_mean(key, self.images),
+            "try: make test-unit   (names the component)",
+            ExitCode.INTERNAL,
+        )
 
 
 class Lock(BaseModel):

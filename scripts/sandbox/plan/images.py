@@ -26,15 +26,16 @@ def built_alias(key: str, series: str, suite: str) -> str:
 def choose_image(catalog: Catalog, key: str, asked: str | None, available: Availability) -> ImageChoice:
     """The image of a catalog key in the version asked for (None: the default).
 
-    Raises SandboxError (exit 2) where the catalog has no such series.
+    Raises SandboxError: exit 2 where the catalog has no such series, exit 5 where it has no such image.
     """
-    image = catalog.images[key]
+    image = catalog.image(key)
     series, version = image.resolve(key, asked)
     published = image.published_reference(series, version)
     built = _built_reference(catalog, key, series, version, available)
 
     def choice(reference: str, source: ImageSource, origin: Literal["published", "built"]) -> ImageChoice:
-        return ImageChoice(key, series, version, reference, source, origin)
+        user = image.user if origin == "built" else image.published_user(series, version)
+        return ImageChoice(key, series, version, reference, source, origin, user)
 
     if published and published in available.local:
         return choice(_pinned(published, available), "local", "published")
