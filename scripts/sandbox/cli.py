@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandbox.cli_errors import as_told
 from sandbox.cli_results import results
 from sandbox.commands.smoke_options import smoke
 from sandbox.errors import ExitCode, SandboxError
@@ -26,7 +27,9 @@ app = typer.Typer(
 )
 
 Profile = Annotated[str | None, typer.Option(help="Profile expression, such as galera3+haproxy.")]
-Name = Annotated[str | None, typer.Option(help="Name of the stack (default: default).")]
+Name = Annotated[str | None, typer.Option(help="Name of the stack (the only one, else 'default').")]
+NameOfUp = Annotated[str | None, typer.Option("--name", help="Name of the stack ('default').")]
+NameOfPs = Annotated[str | None, typer.Option("--name", help="Name of the stack (all of them).")]
 Node = Annotated[str | None, typer.Option(help="Node, such as galera1.")]
 SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
@@ -83,7 +86,7 @@ def plan(
 @app.command()
 def config(
     profile: Profile = None,
-    name: Name = None,
+    name: NameOfUp = None,
     set_: SetValue = None,
     cnf: Cnf = None,
     init: Init = None,
@@ -108,7 +111,7 @@ def profiles(json: Json = False) -> None:
 @app.command()
 def up(
     profile: Profile = None,
-    name: Name = None,
+    name: NameOfUp = None,
     set_: SetValue = None,
     cnf: Cnf = None,
     init: Init = None,
@@ -129,7 +132,7 @@ def up(
 
 
 @app.command()
-def ps(name: Name = None, json: Json = False) -> None:
+def ps(name: NameOfPs = None, json: Json = False) -> None:
     """Show every stack with its nodes, roles and ports."""
     from sandbox.commands import life
 
@@ -226,6 +229,7 @@ def bench(
     rate: Annotated[int | None, typer.Option(help="Transactions a second (as fast as it goes).")] = None,
     via: Via = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the load (drawn).")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")] = None,
     json: Json = False,
 ) -> None:
     """Measure a stack once; leaves a record in results/."""
@@ -240,7 +244,8 @@ def bench(
         "distribution": dist,
         "rate_per_s": rate,
     }
-    raise typer.Exit(measure.run_bench(name, measure.BenchOptions(workload, options or [], given, via, seed, json)))
+    asked = measure.BenchOptions(workload, options or [], given, via, seed, json, schema)
+    raise typer.Exit(measure.run_bench(name, asked))
 
 
 @app.command()
@@ -367,22 +372,7 @@ def _run() -> int:
     except Exception as problem:
         if debug:
             raise
-        return _tell(
-            _usage_error(problem)
-            or SandboxError(
-                f"internal error: {type(problem).__name__}: {problem}",
-                "this is a bug of the sandbox",
-                "again with DEBUG=1 for the traceback",
-                ExitCode.INTERNAL,
-            )
-        )
-
-
-def _usage_error(problem: Exception) -> SandboxError | None:
-    message = getattr(problem, "format_message", None)
-    if message is None:
-        return None
-    return SandboxError(message(), "options are listed by --help", "try: make help")
+        return _tell(as_told(problem))
 
 
 def _tell(problem: SandboxError) -> int:

@@ -1,8 +1,10 @@
 """The three-line error and the exit codes that every command keeps."""
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -32,8 +34,29 @@ class SandboxError(Exception):
         return [" ".join(line.split()) for line in (self.what, self.known, self.next_step)]
 
 
+def natural_order(word: str) -> list[tuple[int, int, str]]:
+    """Key that sorts the numbers in words as numbers: 1, 2, 16."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", word) if part]
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` for the nearest known word, else the list of all of them."""
-    choices = sorted(known)
+    choices = sorted(known, key=natural_order)
     near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(choices)}"
+
+
+def expected(reason: Mapping[str, Any]) -> str:
+    """What a value must be, from one entry of Pydantic's ``errors()``; in its own words where ours say no more."""
+    bounds = reason.get("ctx", {})
+    words = {
+        "int_parsing": "a whole number is expected",
+        "int_type": "a whole number is expected",
+        "int_from_float": "a whole number is expected",
+        "float_parsing": "a number is expected",
+        "bool_parsing": "true or false is expected",
+        "greater_than_equal": f"at least {bounds.get('ge')} is expected",
+        "less_than_equal": f"at most {bounds.get('le')} is expected",
+    }
+    message = str(reason["msg"])
+    return words.get(reason["type"], f"{message[:1].lower()}{message[1:]}")

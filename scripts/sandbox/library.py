@@ -96,6 +96,11 @@ class ComponentFolders:
         """Every component's name."""
         return self._names
 
+    def aliases(self) -> dict[str, str]:
+        """Other word → the component's name; only its own folder says so, not what it is based on."""
+        found = ((name, self._raw(name)["x-component"].get("aliases", ())) for name in self._names)
+        return {alias: name for name, aliases in found for alias in aliases}
+
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; one that is based on its group's component (a replica) resolved for that."""
         key = (name, group_component if self._depends_on_group(name) else None)
@@ -134,6 +139,7 @@ class ComponentFolders:
             return raw, own
         base_raw, base_files = self._resolved(base, None)
         merged = inherit(base_raw, base, raw, name)
+        merged["x-component"]["aliases"] = raw["x-component"].get("aliases", [])
         if isinstance(raw["x-component"]["based_on"], dict):
             merged["x-component"] = {**merged["x-component"], "based_on": base}
         return merged, {**base_files, **own}

@@ -149,7 +149,11 @@ def _write(text: str, options: ExportOptions) -> None:
 
 
 def _unwritable(out: str, problem: OSError) -> SandboxError:
-    return SandboxError(f"OUT={out} cannot be written", str(problem), "try: OUT= in a folder that exists")
+    """``problem`` names the file beside OUT that is written first; the reason is what counts."""
+    folder = Path(out).parent
+    known = problem.strerror or str(problem)
+    known = known if folder.is_dir() else f"there is no folder {folder}"
+    return SandboxError(f"OUT={out} cannot be written", known, "try: make export FORMAT=csv OUT=results.csv")
 
 
 def _empty(folders: Sequence[ResultFolder]) -> SandboxError:

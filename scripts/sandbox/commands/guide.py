@@ -10,7 +10,7 @@ _EXAMPLES = (
 _GROUPS = {
     "before": ("profiles", "plan", "config", "images", "lock", "doctor"),
     "a stack": ("up", "ps", "sql", "shell", "logs", "restart", "stop", "start", "down", "clean", "snapshots"),
-    "figures": ("bench", "matrix", "calibrate", "perf"),
+    "figures": ("bench", "matrix", "smoke", "calibrate", "perf"),
     "results": ("report", "compare", "history", "query", "export"),
 }
 _DEVELOPERS = {

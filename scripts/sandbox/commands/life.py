@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 
-from sandbox.commands.viewing import view
+from sandbox.commands.viewing import view, view_now
 from sandbox.console import Progress
 from sandbox.errors import SandboxError
 from sandbox.library import CHECKOUT, load_library, load_lock
@@ -75,7 +75,7 @@ def ps(name: str | None, as_json: bool) -> None:
     docker = Docker()
     with Progress("ps") as progress:
         stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
-    shown = [view(stack, stack.roles(), stack.prove_settings() if as_json else []) for stack in stacks]
+    shown = [view_now(stack, stack.prove_settings() if as_json else []) for stack in stacks]
     if as_json:
         print(json.dumps(stacks_data(shown), indent=2))
     elif shown:

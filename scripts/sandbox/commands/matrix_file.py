@@ -1,6 +1,6 @@
 """Finds and reads a matrix file; what is wrong with it is told with file and line."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from sandbox.commands.matrix_words import refuse_unknown_assignments, refuse_unknown_terms
-from sandbox.errors import SandboxError, did_you_mean
+from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.library import CHECKOUT, load_library
 from sandbox.plan.matrix import Change, Matrix
 from sandbox.results.statistics.metrics import METRICS
@@ -47,7 +47,7 @@ def read_matrix(path: Path) -> Matrix:
         first = problem.errors()[0]
         loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
         place = ".".join(str(part) for part in first["loc"])
-        told = _allowed(first["msg"], first["type"])
+        told = _allowed(first)
         raise _wrong(path, line_of(tree, loc), f"{place}: {told}" if place else told) from problem
     _check_metrics(matrix, path, tree)
     _check_words(matrix, path)
@@ -142,12 +142,13 @@ def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | N
     return None
 
 
-def _allowed(message: str, kind: str) -> str:
-    """Pydantic's message, in our words where it does not say what is allowed."""
-    if kind == "extra_forbidden":
-        known = ", ".join(name for name in Matrix.model_fields if name != "name")
-        return f"there is no such key; at the top there are {known}; of a level, {', '.join(Change.model_fields)}"
-    return message.removeprefix("Value error, ")
+def _allowed(reason: Mapping[str, Any]) -> str:
+    """What Pydantic says, in our words; of a key that there is none of, the nearest one of its place."""
+    if reason["type"] != "extra_forbidden":
+        return expected(reason).removeprefix("value error, ")
+    *above, key = reason["loc"]
+    known = Change.model_fields if above else [name for name in Matrix.model_fields if name != "name"]
+    return f"there is no such key {'of a level' if above else 'at the top'}; {did_you_mean(str(key), known)}"
 
 
 def _wrong(path: Path, line: int, told: str) -> SandboxError:

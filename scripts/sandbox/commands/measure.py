@@ -1,5 +1,6 @@
 """bench: one measurement of a running stack, told second by second, left as a record."""
 
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ class BenchOptions:
     via: str | None
     seed: int | None
     as_json: bool
+    schema: str | None = None
+    """Of an external server, instead of that of its address."""
 
 
 def run_bench(name: str | None, options: BenchOptions) -> int:
@@ -42,7 +45,7 @@ def run_bench(name: str | None, options: BenchOptions) -> int:
     parameters = make_parameters(**given)
     workload = resolve_workload(options.workload, parse_options(options.options))
     refuse_unused(workload.workload, given, workload.name)
-    request = BenchRequest(workload, parameters, options.via, options.seed, tuple(sys.argv))
+    request = BenchRequest(workload, parameters, options.via, options.seed, tuple(sys.argv), schema=options.schema)
     line = LiveLine()
     with measuring(lambda text: line(Progress("snapshot", text))):
         record, result = bench(stack, request, RESULTS, line)
@@ -81,7 +84,7 @@ class LiveLine:
             return
         text = second_text(event)
         if self._terminal:
-            print(f"\r{text:<98}", end="", file=sys.stderr, flush=True)
+            print(f"\r{fitted(text)}", end="", file=sys.stderr, flush=True)
             self._open = True
         else:
             print(text, file=sys.stderr, flush=True)
@@ -90,6 +93,12 @@ class LiveLine:
         if self._open:
             print(file=sys.stderr)
             self._open = False
+
+
+def fitted(text: str) -> str:
+    """A line that moves, as wide as the terminal less the last column, where some begin a new line."""
+    width = shutil.get_terminal_size((99, 24)).columns - 1
+    return f"{text[:width]:<{width}}"
 
 
 def second_text(event: Second) -> str:

@@ -45,10 +45,31 @@ def need_profile(profile: str | None) -> str:
 
 
 def planned(request: PlanRequest, library: Library | None = None) -> Plan:
-    """The plan of a request on this machine: the engine is asked what images it has."""
+    """The plan of a request on this machine: the engine is asked what images it has.
+
+    Raises SandboxError: exit 2 for what cannot be planned on any machine, also where no engine answers; else exit 4.
+    """
     from sandbox.stack.images import engine_availability
 
-    return make_plan(request, library or load_library(), engine_availability(load_lock()))
+    known = library or load_library()
+    try:
+        available = engine_availability(load_lock())
+    except SandboxError:
+        make_plan(request, known, Availability(lock=load_lock()))  # what is mistyped is told first
+        raise
+    made = make_plan(request, known, available)
+    if made.request.assignments:
+        _refuse_mistyped_variables(made)
+    return made
+
+
+def _refuse_mistyped_variables(plan: Plan) -> None:
+    from sandbox.plan.variable_names import refuse_mistyped
+    from sandbox.stack.engine import Docker
+    from sandbox.stack.server_variables import known_variables
+
+    assigned = [node for node in plan.databases if node.assignments]
+    refuse_mistyped(plan, known_variables(assigned, Docker()))
 
 
 def planned_bases(plan: Plan) -> Mapping[str, Plan]:

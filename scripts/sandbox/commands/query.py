@@ -39,6 +39,8 @@ def run(options: QueryOptions, results: Path = RESULTS) -> int:
     if not options.sql or not options.sql.strip():
         print("\n".join(_views(results)))
         return int(ExitCode.OK)
+    if options.as_json and options.as_csv:
+        raise SandboxError("JSON=1 and CSV=1 exclude each other", "an answer has one form", f"{_EXAMPLE} CSV=1")
     statement = _only_statement(options.sql)
     index = open_index(results, needed_parts(options.sql), lambda text: print(f"query  {text}", file=sys.stderr))
     with index.connection as connection:

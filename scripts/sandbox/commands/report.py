@@ -151,10 +151,10 @@ def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
     span = (
         f"{_moment(manifest.started_utc)} to {_moment(ended)} UTC" if ended else f"{_moment(manifest.started_utc)} UTC"
     )
-    good = sum(run.good for run in runs)
+    bad = sum(run.record.status != "ok" for run in runs)
     told = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
-    bad = f", {len(runs) - good} of them not ok" if good < len(runs) else ""
-    return f"{told}{bad}{'' if ended else '; NOT ENDED: more may come'}"
+    told += f", {bad} of them not ok" if bad else ""
+    return f"{told}{'' if ended else '; NOT ENDED: more may come'}"
 
 
 def _moment(moment: datetime) -> str:

@@ -1,13 +1,22 @@
 """A running stack as the pure views take it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sandbox.report.stack_view import NodeView, StackView
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ServerRole, SettingProof
 from sandbox.stack.publish import addresses
+from sandbox.stack.roles import explained, server_role
 from sandbox.stack.stack import Stack
+
+
+def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackView:
+    """The stack with what its servers say now; those that stand aside say why."""
+    standings = stack.standings()
+    aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
+    return replace(view(stack, {name: server_role(each) for name, each in standings.items()}, proved), aside=aside)
 
 
 def view(stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[SettingProof] = ()) -> StackView:

@@ -17,4 +17,4 @@ def _words_of(node: Node) -> set[str]:
     """A helper beside the component that a term means is reached by its own name alone."""
     terms = {node.term, node.component.name} if node.service == node.component.name else set()
     names = {node.name, *terms}
-    return names | {f"{name}:{port}" for name in names for port in node.ports}
+    return names | {f"{name}:{port}" for name in names for port in node.load_ports}

@@ -34,17 +34,24 @@ def parse(profile: str) -> list[Term]:
         raise SandboxError(
             f"the profile is {len(profile)} characters long", f"at most {_MAX_LENGTH} characters are read", NEXT_STEP
         )
-    return [_parse_term(piece, profile) for piece in profile.strip().split("+")]
+    return [_parse_term(piece.strip(), profile) for piece in profile.split("+")]
+
+
+def _no_term(piece: str, profile: str) -> SandboxError:
+    """Where only case and colon are wrong, as in an image's name, it says what was meant."""
+    meant = profile.lower().replace(":", "@")
+    if _TERM.fullmatch(piece.lower().replace(":", "@")):
+        known, step = f"did you mean '{piece.lower().replace(':', '@')}'?", f"try: make plan PROFILE={meant}"
+    else:
+        known = f"a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as {EXAMPLE}"
+        step = NEXT_STEP
+    return SandboxError(f"{piece!r} in {profile!r} is not a term", known, step)
 
 
 def _parse_term(piece: str, profile: str) -> Term:
     match = _TERM.fullmatch(piece)
     if match is None:
-        raise SandboxError(
-            f"{piece!r} in {profile!r} is not a term",
-            f"a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as {EXAMPLE}",
-            NEXT_STEP,
-        )
+        raise _no_term(piece, profile)
     count = match["count"]
     if count is not None and not (len(count) == 1 and count != "0"):
         raise SandboxError(

@@ -16,6 +16,10 @@ class Components(Protocol):
         """Every component's name."""
         ...
 
+    def aliases(self) -> Mapping[str, str]:
+        """Other word → the component's name."""
+        ...
+
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; where it is based on its group's component, that resolved."""
         ...
@@ -33,4 +37,4 @@ class Library:
     def words(self) -> list[str]:
         """Every word that can be a term, for did-you-mean."""
         hidden = {"client"}
-        return sorted({*self.components.names(), *self.settings, *self.named} - hidden)
+        return sorted({*self.components.names(), *self.components.aliases(), *self.settings, *self.named} - hidden)

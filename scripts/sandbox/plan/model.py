@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from sandbox.plan.component import Component, Kind, Probe, Role, deep_merge
+from sandbox.plan.component import Component, Kind, Probe, deep_merge
 from sandbox.plan.setting import Variant
 from sandbox.plan.versions import at_least
 
@@ -24,6 +24,8 @@ class ImageChoice:
     reference: str
     source: ImageSource
     origin: ImageOrigin
+    user: str | None = None
+    """uid:gid that its program reads mounted files as, where the image decides it."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,22 @@ class Node:
     memory_mb: int = 0
     user: str | None = None
     ready: Probe | None = None
-    role: Role | None = None
+    role: Probe | None = None
     base_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     applied: tuple[tuple[str, Variant], ...] = ()
     """Settings in effect on this node, in the order of the profile."""
     assignments: tuple[tuple[str, str], ...] = ()
     """``SET=`` pairs that reach this node."""
+
+    @property
+    def admin_ports(self) -> list[str]:
+        """Names of its ports that take no load; a helper beside the component has none of them."""
+        return [name for name in self.component.spec.admin_ports if name in self.ports]
+
+    @property
+    def load_ports(self) -> list[str]:
+        """Names of its ports that ``VIA=`` can name."""
+        return [name for name in self.ports if name not in self.admin_ports]
 
     @property
     def image(self) -> str:
@@ -135,6 +147,10 @@ class Group:
         """Databases, then replicas."""
         return self.databases + self.replicas
 
+    def behind(self, proxy: Node) -> tuple[Node, ...]:
+        """The servers that a proxy of the group routes to."""
+        return self.databases if self.topology in proxy.component.spec.members_only else self.servers
+
     @property
     def first(self) -> str:
         """Name of the first database node: the source at first start."""
@@ -165,6 +181,13 @@ class PlanRequest:
     """Processors that each database node may use, such as ``0-1``."""
     image: str | None = None
     """Local reference, or ``sha256:…``, in the place of the first server's image; it honours the same contract."""
+
+
+def memory_mb(amount: str) -> int:
+    """An amount of memory as Docker takes it (``512m``, ``2g``, bytes without a letter), in MiB."""
+    number = amount.lower().removesuffix("b")
+    letter = number[-1:] if number[-1:].isalpha() else ""
+    return int(number.removesuffix(letter)) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[letter] // (1 << 20)
 
 
 @dataclass(frozen=True)

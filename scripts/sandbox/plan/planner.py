@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
-from sandbox.plan.component import Auxiliary, Component
+from sandbox.plan.component import Auxiliary, Component, as_source
+from sandbox.plan.external import external_address
 from sandbox.plan.grammar import NEXT_STEP, Term, parse
 from sandbox.plan.images import Availability, choose_image, given_image
 from sandbox.plan.library import Library
-from sandbox.plan.model import Group, ImageChoice, Node, Plan, PlanRequest
+from sandbox.plan.model import Group, ImageChoice, Node, Plan, PlanRequest, memory_mb
 from sandbox.plan.versions import at_least
 
 
@@ -29,7 +30,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
 
     Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and what would work.
     """
-    terms = _expand(parse(request.profile), library)
+    terms = [_by_its_name(term, library) for term in _expand(parse(request.profile), library)]
     drafts, watchers = _read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
         raise SandboxError(
@@ -46,8 +47,23 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
         [node for group in groups for node in (*group.servers, *group.proxies)] + builder.auxiliary + watching + client
     )
     profile = "+".join(term.text for term in terms)
-    made = Plan(request, profile, groups, tuple(nodes))
+    made = _with_memory(Plan(request, profile, groups, tuple(nodes)))
     return apply.assignments(_with_given_image(made, available) if request.image else made)
+
+
+def _with_memory(plan: Plan) -> Plan:
+    """The plan with what MEMORY= leaves each database node. Raises SandboxError (exit 2) where none can live on it."""
+    if not plan.request.memory:
+        return plan
+    limit_mb = memory_mb(plan.request.memory)
+    for node in plan.databases:
+        if limit_mb < node.memory_mb / 2:
+            raise SandboxError(
+                f"MEMORY={plan.request.memory} is too little for {node.name}",
+                f"{node.component.name} takes about {node.memory_mb} MiB with its own defaults",
+                f"try: make plan PROFILE={plan.profile} MEMORY={node.memory_mb}m",
+            )
+    return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
 
 
 def _with_given_image(plan: Plan, available: Availability) -> Plan:
@@ -80,6 +96,13 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
         else:
             expanded += parse(named.profile)
     return expanded
+
+
+def _by_its_name(term: Term, library: Library) -> Term:
+    """The term, an alias replaced by the component's name."""
+    known = {*library.components.names(), *library.settings}
+    name = term.name if term.name in known else library.components.aliases().get(term.name, term.name)
+    return replace(term, name=name, text=name + term.text.removeprefix(term.name))
 
 
 def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
@@ -193,6 +216,8 @@ class _Builder:
                 "EXTERNAL=mysql://user@host:3306/db",
                 "try: make up PROFILE=external EXTERNAL=mysql://user@host:3306/db",
             )
+        if external:
+            external_address(external)  # refused before anything starts
         count = draft.term.count or spec.count
         databases = [] if external else self._nodes(draft.term, draft.component, count, index, draft.term.version)
         group = Group(
@@ -209,6 +234,8 @@ class _Builder:
         for term, component in draft.members:
             nodes = tuple(self._attached(term, component, group))
             group = _with_attached(group, component, nodes)
+        for term, component in draft.members:
+            _check_servers(term, component, group)
         group = apply.settings(group, self.library)
         for _, component in draft.members:
             self.auxiliary += self._auxiliary(component, index, len(_of(group, component)), group.servers)
@@ -230,7 +257,7 @@ class _Builder:
             return None
         first = group.databases[0].choice
         follows = component.spec.version_from == "group" or component.spec.kind == "replica"
-        image = self.library.catalog.images[component.spec.image]
+        image = self.library.catalog.image(component.spec.image)
         if not follows or first.series not in image.series:
             return None
         return first.version if component.spec.image == first.key else first.series
@@ -251,7 +278,7 @@ class _Builder:
             name=f"{component.name}{index}", index=index, service=component.name, component=component, term=term.text,
             kind=spec.kind, group_index=group, choice=choice,
             server_id=self.server_ids if server else None, server_component=_server_component(component),
-            ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user, ready=spec.ready, role=spec.role,
+            ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user, ready=spec.ready, role=spec.role,
             base_options=spec.options,
         )  # fmt: skip
 
@@ -280,8 +307,8 @@ class _Builder:
         return Node(
             name=f"{service}{index}", index=index, service=service, component=component, term=component.name,
             kind=spec.kind, group_index=group, choice=choice,
-            watches=watches, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user, ready=spec.ready,
-            base_options={**component.spec.options, **spec.options},
+            watches=watches, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user,
+            ready=spec.ready, base_options={**component.spec.options, **spec.options},
         )  # fmt: skip
 
 
@@ -295,10 +322,32 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
         )
 
 
+def _check_servers(term: Term, component: Component, group: Group) -> None:
+    """Refuses an attached component one of whose servers is too new for it."""
+    needed = component.spec.servers
+    if needed is None or needed.family != group.family:
+        return
+    if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
+        raise SandboxError(
+            f"'{term.text}' cannot stand behind '{too_new.component.name}@{too_new.series}'",
+            f"{needed.why}: {group.component} and its replicas can be of {needed.suggested} or older",
+            f"try: make plan PROFILE={group.component}@{needed.suggested}+{term.name}",
+        )
+
+
 def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:
     if component.spec.kind == "replica":
-        return replace(group, replicas=(*group.replicas, *nodes))
+        databases = tuple(_as_source(node, component, group) for node in group.databases)
+        return replace(group, databases=databases, replicas=(*group.replicas, *nodes))
     return replace(group, proxies=(*group.proxies, *nodes))
+
+
+def _as_source(node: Node, replica: Component, group: Group) -> Node:
+    """A single server that gets its first replicas: from now on either may be the writer. A cluster stays as it is."""
+    if group.replicas or group.topology != "single":
+        return node
+    component = as_source(node.component, replica)
+    return replace(node, component=component, ready=component.spec.ready, role=component.spec.role)
 
 
 def _owners(spec: Auxiliary, count: int, servers: Iterable[Node]) -> list[str | None]:

@@ -1,5 +1,6 @@
 """The passwords and certificates of a stack, as the templates see them."""
 
+import hashlib
 from dataclasses import dataclass, fields
 
 
@@ -20,6 +21,11 @@ class Secrets:
     own_certificate: str
     """Signed with its own key; empty where every server makes what it needs."""
     own_key: str
+
+    @property
+    def mark(self) -> str:
+        """What tells this stack's data directories from copies in other stacks; no secret."""
+        return hashlib.sha256(f"mark {self.root}".encode()).hexdigest()[:16]
 
     def passwords(self) -> list[str]:
         """What must never be seen in a record or log."""

@@ -15,7 +15,7 @@ def canonical(name: str) -> str:
 
 def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str | None]:
     """Variable → value in the order of first mention; None is a bare flag. A later layer wins."""
-    layers: list[Mapping[str, Any]] = [node.component.spec.variables]
+    layers: list[Mapping[str, Any]] = [node.component.spec.variables, *_needed_by_proxies(node, context)]
     layers += [variant.variables for _, variant in node.applied]
     merged: dict[str, str | None] = {}
     for layer in layers:
@@ -24,6 +24,13 @@ def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str
     for name, value in node.assignments:
         merged[canonical(name)] = value
     return merged
+
+
+def _needed_by_proxies(node: Node, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The variables that the proxies and managers of its group need on a server."""
+    group = context["group"]
+    needs = {each.component.name: each.component.spec.servers for each in group.proxies} if group else {}
+    return [need.variables for need in needs.values() if need and need.family == group.family and node.is_server]
 
 
 def _rendered(value: Any, context: Mapping[str, Any], where: str) -> str | None:

@@ -1,13 +1,16 @@
 """PURE: a plan, and the list of terms, as text lines and as data."""
 
+import textwrap
 from typing import Any
 
 from sandbox.plan.compose import node_context, plan_hash
+from sandbox.plan.external import external_address
 from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import render_text
 from sandbox.plan.variables import effective_variables
-from sandbox.plan.versions import at_least
+from sandbox.plan.versions import at_least, version_key
 from sandbox.report.text_table import text_table
 
 _SOURCES = {
@@ -27,9 +30,14 @@ def role_hint(plan: Plan, node: Node) -> str:
     if node.kind == "database" and group:
         return _database_role(group, node)
     if node.kind == "proxy" and group and not node.watches and node.service == node.component.name:
-        behind = [server.name for server in group.servers] or [group.external or ""]
-        return f"proxy in front of {_joined(behind)}"
+        behind = [server.name for server in group.behind(node)] or [group.external or ""]
+        return f"proxy in front of {_joined(behind)}{_note(plan, node)}"
     return f"{node.kind} of {node.watches}" if node.watches else node.kind
+
+
+def _note(plan: Plan, node: Node) -> str:
+    text = render_text(node.component.spec.note, node_context(plan, node, PLACEHOLDER), f"the note of {node.name}")
+    return f"; {text}" if text else ""
 
 
 def _joined(names: list[str]) -> str:
@@ -102,6 +110,10 @@ def plan_lines(plan: Plan) -> list[str]:
             ],
         ),
     ]
+    for group in plan.groups:
+        if group.external:
+            at = external_address(group.external)
+            lines += ["", f"external{group.index}  {at}: somebody else's server, of which nothing is started"]
     lines += _setting_lines(plan)
     request = plan.request
     lines += (
@@ -116,7 +128,19 @@ def plan_lines(plan: Plan) -> list[str]:
     )
     limits = [f"{name} {value}" for name, value in (("CPUS", request.cpus), ("MEMORY", request.memory)) if value]
     lines += [f"limits   {', '.join(limits)} for each database node"] if limits else []
+    lines += [f"note     {note}" for note in _notes(plan)]
     return [*lines, "", f"memory   about {plan.memory_mb} MiB in {len(plan.nodes)} containers"]
+
+
+def _notes(plan: Plan) -> list[str]:
+    """What works, and yet is not supported by whoever makes it."""
+    return [
+        f"{node.name} ({node.series}) is older than its source {group.first} ({group.databases[0].series}): "
+        "replication to an older series is unsupported"
+        for group in plan.groups
+        for node in group.replicas
+        if group.databases and version_key(node.series) < version_key(group.databases[0].series)
+    ]
 
 
 def _setting_lines(plan: Plan) -> list[str]:
@@ -180,8 +204,20 @@ def profile_lines(library: Library) -> list[str]:
     """Every term, one line each, for a terminal."""
     lines = ["profile = term + term …   term = name[count][@version]   such as pxc3@8.4+proxysql+threadpool", ""]
     for room, terms in profile_data(library).items():
-        lines += [_TITLES[room], *(f"  {name:<20}{text}{_versions(library, name)}" for name, text in terms.items()), ""]
+        width = max(20, *(len(name) + 2 for name in terms))
+        lines.append(_TITLES[room])
+        for name, text in terms.items():
+            words = f"{text}{_also(library, name)}{_versions(library, name)}"
+            lines += textwrap.wrap(
+                words, _WIDTH, initial_indent=f"  {name:<{width}}", subsequent_indent=" " * (width + 2)
+            )
+        lines.append("")
     return lines[:-1]
+
+
+def _also(library: Library, name: str) -> str:
+    aliases = [alias for alias, of in library.components.aliases().items() if of == name]
+    return f"; also {', '.join(aliases)}" if aliases else ""
 
 
 def _versions(library: Library, name: str) -> str:
@@ -189,6 +225,5 @@ def _versions(library: Library, name: str) -> str:
     if image is None:
         return ""
     since = library.components.get(name).spec.since or "0"
-    series = [each for each in library.catalog.images[image].series if at_least(each, since)]
-    shown = [*series[:3], "…", *series[-3:]] if len(series) > 7 else series
-    return f"   ({' '.join(shown)})" if len(series) > 1 else ""
+    series = [each for each in library.catalog.image(image).series if at_least(each, since)]
+    return f"   ({' '.join(series)})" if len(series) > 1 else ""

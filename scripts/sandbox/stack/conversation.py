@@ -22,6 +22,8 @@ class Conversations:
         self._begin = begin
         self._open: dict[tuple[str, ...], _Conversation] = {}
         self._guard = threading.Lock()
+        self._guards: dict[tuple[str, ...], threading.Lock] = {}
+        """One a command: several nodes can be asked at once."""
 
     def ask(self, node: str, argv: Sequence[str], line: str, timeout_s: float) -> ExecResult:
         """The line that a command answers; of one that ended instead, its exit code and what it said last.
@@ -30,6 +32,8 @@ class Conversations:
         """
         key = (node, *argv)
         with self._guard:
+            guard = self._guards.setdefault(key, threading.Lock())
+        with guard:
             known = self._open.pop(key, None)
             answer = known.ask(line, timeout_s) if known else None
             if known is None or answer is None:  # never begun, or ended since: its node was restarted

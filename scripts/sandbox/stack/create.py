@@ -4,6 +4,7 @@ Compose itself would put every file of ``configs`` into its container by a call 
 starts a process for each (80 ms of CPU). What stands in the file and where is the same either way.
 """
 
+import csv
 import io
 import tarfile
 import threading
@@ -47,19 +48,23 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
 
 
-def create_volumes(docker: Docker, document: Mapping[str, Any], project: str, names: Sequence[str], lock: int) -> None:
-    """Volumes as Compose makes them, so that they can be filled meanwhile: by its labels it takes them for its own.
+def volume_mounts(document: Mapping[str, Any], project: str, names: Sequence[str]) -> list[str]:
+    """What ``--mount`` takes for volumes at ``/to/NAME``: it makes them, labelled as Compose labels its own.
 
-    Raises RefusedError.
+    They can be filled while Compose makes the containers, and it then takes them for its own.
     """
-    commands = []
-    for name in names:
-        own = document["volumes"][name]["labels"].items()
-        labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
-        labels |= {"com.docker.compose.project": project, "com.docker.compose.volume": name}
-        options = [word for key, value in labels.items() for word in ("--label", f"{key}={value}")]
-        commands.append(Command(("volume", "create", *options, f"{project}_{name}")))
-    _side_by_side(docker, commands, lock)
+    return [_volume_mount(document, project, name) for name in names]
+
+
+def _volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
+    own = document["volumes"][name]["labels"].items()
+    labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
+    labels |= {"com.docker.compose.project": project, "com.docker.compose.volume": name}
+    fields = ["type=volume", f"source={project}_{name}", f"target=/to/{name}"]
+    fields += [f"volume-label={key}={value}" for key, value in labels.items()]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(fields)  # as the client reads it: a path may have a comma
+    return line.getvalue()
 
 
 def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:
@@ -70,13 +75,21 @@ def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Conta
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
-    """Every container started, all at once, but for replicas: they come last. Raises RefusedError.
+    """Every container started, those of a wave at once. Raises RefusedError.
 
-    One that is ready a moment before its source finds no server there, and tries again a whole second later.
+    Servers come first, since a start waits for them longest. A replica comes after its source: where it is ready a
+    moment before, it finds no server there, and tries again a whole second later.
     """
-    for replicas in (False, True):
-        wave = [Command(("start", each.id)) for each in containers if (each.kind == "replica") is replicas]
-        _side_by_side(docker, wave, lock)
+    for wave in range(len(_FIRST) + 1):
+        _side_by_side(docker, [Command(("start", each.id)) for each in containers if _wave(each) == wave], lock)
+
+
+_FIRST = ("database", "replica")
+"""Kinds of the waves before the last one."""
+
+
+def _wave(container: Container) -> int:
+    return _FIRST.index(container.kind) if container.kind in _FIRST else len(_FIRST)
 
 
 def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:

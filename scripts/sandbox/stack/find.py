@@ -52,7 +52,8 @@ def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent
 
 def _not_found(name: str | None, known: list[str]) -> SandboxError:
     if not known:
-        return SandboxError(f"no stack '{name or DEFAULT_NAME}' is here", "this checkout has no stack at all", START)
+        step = f"{START} NAME={name}" if name else START
+        return SandboxError(f"no stack '{name or DEFAULT_NAME}' is here", "this checkout has no stack at all", step)
     if name is None:
         return SandboxError("which stack is meant?", f"there are {', '.join(known)}", f"try: NAME={known[0]}")
     return SandboxError(f"no stack '{name}' is here", did_you_mean(name, known), "try: make ps")

@@ -12,7 +12,7 @@ from sandbox.plan.compose import compose_document, plan_hash
 from sandbox.plan.model import Plan
 from sandbox.plan.renewal import restorable
 from sandbox.plan.secrets import Secrets
-from sandbox.stack.create import RefusedError, create, create_volumes, fill, start
+from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.events import NodeEvent, Note, OnEvent
 from sandbox.stack.facts import begin_info, read_info
@@ -245,8 +245,8 @@ class _Start:
 
     def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
         """``filled`` is called when the files are in place, while the container that put them there still ends."""
-        create_volumes(self.docker, document, self.project, list(filling.sources), self._lock)
-        fill_volumes(self.docker, filling, self.plan.client.image, self.identity, filled)
+        mounts = volume_mounts(document, self.project, list(filling.sources))
+        fill_volumes(self.docker, filling, mounts, self.plan.client.image, self.identity, filled)
 
 
 def _interrupted(what: str, known: str, next_step: str) -> SandboxError:

@@ -20,10 +20,19 @@ _SNAPSHOT = "/snapshot"
 class CopyHelper:
     """One helper container; as a context it ends with the block. It carries its stack's label, so `down` removes it."""
 
-    def __init__(self, docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> None:
-        """``mounts``: ``volume:path[:ro]`` each."""
+    def __init__(
+        self,
+        docker: Docker,
+        image: str,
+        project: str,
+        checkout: str,
+        volumes: Sequence[str],
+        mounts: Sequence[str] = (),
+    ) -> None:
+        """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new."""
         options = helper_options(Identity(project, checkout), node="snapshot1")
-        options += [word for mount in mounts for word in ("--volume", mount)]
+        options += [word for volume in volumes for word in ("--volume", volume)]
+        options += [word for mount in mounts for word in ("--mount", mount)]
         source = files(in_helper).joinpath("copy_volumes.py").read_text(encoding="utf-8")
         self._docker, self._name = docker, f"{project}-helper-{uuid.uuid4().hex[:8]}"
         self._process: subprocess.Popen[str] = docker.stream(

@@ -1,6 +1,6 @@
 """What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' bases."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -81,13 +81,15 @@ def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | Non
     """The snapshot of a key (None: of the plan), if it can be restored from it: same servers, same builds of images."""
     if not restorable(plan):
         return None
-    found = shelf.find(docker, key or plan_hash(plan))
-    if found is None or {node.name for node in plan.databases} != set(found.facts.positions):
+    key = key or plan_hash(plan)
+    known = shelf.known(key)
+    if known is None or {node.name for node in plan.databases} != set(known.facts.positions):
         return None
     references = sorted({node.image for node in plan.databases})
-    answer = docker.answer("image", "inspect", "--format", "{{.Id}}", *references)
-    now = dict(zip(references, answer.stdout.split(), strict=False))
-    return found if now == found.facts.images else None
+    images = docker.begin("image", "inspect", "--format", "{{.Id}}", *references)  # beside the look for its volume
+    here = shelf.is_here(docker, known)
+    now = dict(zip(references, images.answer().stdout.split(), strict=False))
+    return known if here and now == known.facts.images else None
 
 
 def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snapshot]:
@@ -99,9 +101,16 @@ def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snap
 
 
 def fill_volumes(
-    docker: Docker, filling: Filling, image: str, identity: Identity, filled: Callable[[], object] = lambda: None
+    docker: Docker,
+    filling: Filling,
+    targets: Sequence[str],
+    image: str,
+    identity: Identity,
+    filled: Callable[[], object] = lambda: None,
 ) -> None:
     """Fills the servers' volumes of a project, in a container of the client's image. Raises NotRestoredError.
+
+    ``targets``: what ``--mount`` takes for each volume, at ``/to/NAME``.
 
     A snapshot that cannot be read is removed; one that is just being made anew is not touched.
     ``filled`` is called when the files are in place: the container then still has to end.
@@ -111,7 +120,7 @@ def fill_volumes(
         if not ours or not all(shelf.find(docker, key) for key in keys):
             raise NotRestoredError("it is just being made anew")
         try:
-            _fill(docker, filling, image, identity, filled)
+            _fill(docker, filling, targets, image, identity, filled)
             return
         except SandboxError as problem:
             failure = problem
@@ -119,10 +128,16 @@ def fill_volumes(
     raise NotRestoredError(failure.known) from failure
 
 
-def _fill(docker: Docker, filling: Filling, image: str, identity: Identity, filled: Callable[[], object]) -> None:
-    mounts = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
-    mounts += [f"{identity.project}_{name}:/to/{name}" for name in filling.sources]
-    with CopyHelper(docker, image, identity.project, identity.checkout, mounts) as helper:
+def _fill(
+    docker: Docker,
+    filling: Filling,
+    targets: Sequence[str],
+    image: str,
+    identity: Identity,
+    filled: Callable[[], object],
+) -> None:
+    sources = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
+    with CopyHelper(docker, image, identity.project, identity.checkout, sources, targets) as helper:
         helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
         filled()
     for snapshot in filling.snapshots:

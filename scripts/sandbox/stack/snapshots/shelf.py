@@ -62,8 +62,18 @@ def snapshots(docker: Docker) -> list[Snapshot]:
 
 def find(docker: Docker, key: str) -> Snapshot | None:
     """The snapshot of a key, if it is finished and on this engine."""
-    known = _read(_path(key))
-    return known if known is not None and known.volume in _volumes(docker, key) else None
+    found = known(key)
+    return found if found is not None and is_here(docker, found) else None
+
+
+def known(key: str) -> Snapshot | None:
+    """The snapshot of a key as it was noted; no engine is asked."""
+    return _read(_path(key))
+
+
+def is_here(docker: Docker, snapshot: Snapshot) -> bool:
+    """Whether this engine has its volume."""
+    return snapshot.volume in _volumes(docker, snapshot.facts.key)
 
 
 def keep(facts: Facts) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sandbox.errors import SandboxError, did_you_mean
+from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.results.record import CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 
@@ -51,8 +51,7 @@ def make_parameters(**given: object) -> Parameters:
         first = error.errors()[0]
         field = str(first["loc"][0])
         variable = _VARIABLES.get(field, field.upper())
-        known = f"{variable}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        raise SandboxError(f"{variable}={first['input']} cannot be used", known, "make help") from error
+        raise SandboxError(f"{variable}={first['input']} cannot be used", expected(first), "try: make help") from error
     if parameters.distribution not in DISTRIBUTIONS:
         what = f"DIST={parameters.distribution} is not a distribution of keys"
         raise SandboxError(what, did_you_mean(parameters.distribution, DISTRIBUTIONS), "make bench DIST=uniform")
@@ -149,7 +148,7 @@ class Workload(BaseModel, ABC):
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0])
-            told = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]} ({type(self).model_fields[name].description})"
+            told = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
             raise SandboxError(f"OPTIONS: {name}={first['input']} cannot be used", told, "make help") from error
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:  # noqa: ARG002  (some need none)

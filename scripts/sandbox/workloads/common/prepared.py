@@ -127,7 +127,7 @@ def _refuse_foreign(session: Session, names: set[str]) -> None:
     if external and names and MARK_TABLE not in names:
         schema = session.entry.schema
         what = f"schema {schema} on {session.writer.host} holds tables that the sandbox did not make"
-        raise SandboxError(what, "nothing was written to it", "make bench SCHEMA=<a schema of its own>")
+        raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<a schema of its own>")
 
 
 def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> Answer:

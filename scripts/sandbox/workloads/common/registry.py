@@ -53,13 +53,13 @@ def find_workloads(profiles: Path) -> dict[str, NamedWorkload]:
         for name, kind in files.items()
         if not any(field.is_required() for field in kind.model_fields.values())
     }
-    for path in sorted(profiles.glob("*.yaml")):
-        found[path.stem] = _from_profile(path, files)
-    return found
+    return found | {path.stem: _from_profile(path, files) for path in sorted(profiles.glob("*.yaml"))}
 
 
 def find_workload(name: str, profiles: Path) -> NamedWorkload:
-    """One workload by name. Raises SandboxError (exit 2) where there is none."""
+    """One workload by name, reading no other profile. Raises SandboxError (exit 2) where there is none."""
+    if name in {path.stem for path in profiles.glob("*.yaml")}:
+        return _from_profile(profiles / f"{name}.yaml", workload_files())
     found = find_workloads(profiles)
     if name not in found:
         raise SandboxError(f"there is no workload '{name}'", did_you_mean(name, found), "make bench WORKLOAD=<name>")
