@@ -66,7 +66,7 @@ def test_its_block_says_what_it_is(name: str) -> None:
             assert auxiliary or (node.ready and (node.ready.query or node.ready.command)), f"{node.name} of {profile}"
             if node.is_server:
                 server = node.component.spec
-                assert server.role and server.config_dir and server.user and server.ports, f"{node.name} of {profile}"
+                assert server.role and server.config_dir and node.user and server.ports, f"{node.name} of {profile}"
     if spec.kind == "proxy":
         assert spec.ports, "an entry point needs a port"
 

@@ -8,7 +8,18 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "scripts" / "sandbox"
 LAYERS = ["plan", "results", "stack", "workloads", "run", "report"]
 FOR_ALL = {"errors", "library"}
-FREE = {"cli", "cli_results", "console", "commands", "make_entry", "library", "errors", "__init__", "__main__"}
+FREE = {
+    "cli",
+    "cli_results",
+    "cli_errors",
+    "console",
+    "commands",
+    "make_entry",
+    "library",
+    "errors",
+    "__init__",
+    "__main__",
+}
 IMPURE = {"subprocess", "time", "datetime", "os", "socket", "pathlib", "shutil", "tempfile", "random", "secrets"}
 PURE_LAYERS = {"plan", "results", "report"}
 FILES_ALLOWED = {"results/store.py", "results/index.py"}

@@ -1,4 +1,7 @@
-"""Runs in the client node: writes numbered rows to whichever host takes them, prints each acknowledged number."""
+"""Runs in the client node: writes numbered rows to whichever host takes them, prints each acknowledged number.
+
+A row names the server that took it.
+"""
 
 import select
 import sys
@@ -34,9 +37,9 @@ def main(hosts: list[str]) -> None:
             if connection is None:
                 connection = connect(hosts[position % len(hosts)])
                 with connection.cursor() as cursor:
-                    cursor.execute("create table if not exists ledger (id bigint primary key)")
+                    cursor.execute("create table if not exists ledger (id bigint primary key, host varchar(64))")
             with connection.cursor() as cursor:
-                cursor.execute("insert into ledger values (%s)", (number,))
+                cursor.execute("insert into ledger values (%s, @@hostname)", (number,))
             print(number, flush=True)
         except pymysql.Error:
             connection, position = None, position + 1

@@ -141,6 +141,10 @@ class LiveStack:
         """``writer`` or ``reader``, as the node itself answers."""
         return run(["docker", "exec", self.container(node), "sh", "/sandbox/probe", "role"]).stdout.strip()
 
+    def roles(self) -> dict[str, object]:
+        """Server → its role, as `make ps` shows it."""
+        return {str(node["name"]): node["role"] for node in self.data() if node["kind"] in ("database", "replica")}
+
     def writers(self) -> list[str]:
         """Every server that takes writes now."""
         return [node for node in self.servers if self.role(node) == "writer"]
@@ -153,9 +157,9 @@ class LiveStack:
         """Starts what does not run, and waits until the stack is ready."""
         sandbox("start", "--name", self.name)
 
-    def ledger(self) -> Ledger:
-        """Starts a ledger over the members of the first group."""
-        return Ledger(self, self.names("database"))
+    def ledger(self, *hosts: str) -> Ledger:
+        """Starts a ledger over some hosts, or over the members of the first group."""
+        return Ledger(self, list(hosts) or self.names("database"))
 
     def assert_everywhere(self, numbers: list[int]) -> None:
         """Every acknowledged row is on every server: nothing lost, nothing only here."""

@@ -67,7 +67,11 @@ def test_no_password_in_what_the_engine_or_the_process_list_shows(stack: LiveSta
     for node in stack.data():
         container = str(node["container"])
         shown = run(["docker", "inspect", container]).stdout + run(["docker", "logs", container]).stderr
-        shown += run(["docker", "logs", container]).stdout + run(["docker", "top", container, "-eo", "pid,args"]).stdout
+        # Not by `docker top`: that takes a ps, which a host may lack.
+        listed = r"tail -n +1 /proc/[0-9]*/cmdline | tr '\0' ' '"
+        processes = run(["docker", "exec", container, "sh", "-c", listed]).stdout
+        assert "/proc/1/cmdline" in processes
+        shown += run(["docker", "logs", container]).stdout + processes
         assert root not in shown and app not in shown, f"{node['name']} shows a password"
 
 

@@ -62,7 +62,8 @@ def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> No
 
 def test_router_shares_connections_when_asked() -> None:
     with live_stack("gr3@9.7+router+multiplexing+many-clients+rw-split") as stack:
-        assert all(proof["in_effect"] for node in stack.data() for proof in node["proofs"])  # type: ignore[attr-defined]
+        proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]
+        assert len(proofs) >= 3 and [proof for proof in proofs if not proof["in_effect"]] == []
 
 
 def test_prometheus_scrapes_every_server() -> None:

@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,25 @@ def test_a_copy_of_the_volumes_becomes_a_stack(stack: ByHand, hold: str, release
         ledger.stop()
     stack.assert_everywhere(ledger.acknowledged)
     stack.sql(stack.writers()[0], "drop table sbtest.ledger")
+
+
+def test_members_that_join_in_the_same_instant_are_both_taken() -> None:
+    """As the forming script joins: whoever is turned away is taken only five seconds later."""
+    join = "source <(sed '/^while :; do/,$d' /sandbox/forming); start 'joining beside another'"
+    starting = 'select count(*) from performance_schema.threads where processlist_info like "start group%"'
+    with live_stack("gr3@9.7") as stack, ThreadPoolExecutor() as beside:
+        joiners = {node: stack.container(node) for node in stack.servers if node not in stack.writers()}
+        for _ in range(10):
+            for node in joiners:
+                stack.sql_until(node, starting, "0")
+                stack.sql(node, "stop group_replication")
+            list(beside.map(lambda container: run(["docker", "exec", container, "bash", "-c", join]), joiners.values()))
+        for node, container in joiners.items():
+            log = run(["sh", "-c", 'docker logs "$1" 2>&1', "log", container]).stdout
+            assert log.count("Plugin 'group_replication' is starting") > 10
+            assert "Error connecting to all peers" not in log
+            seeds = stack.sql(node, "select @@global.group_replication_group_seeds")
+            assert seeds == ",".join(f"{member}:13061" for member in stack.servers), "as configured"
 
 
 def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> None:

@@ -107,6 +107,11 @@ class FakeStack:
     polls_behind: int = 0
     proofs: list[SettingProof] = field(default_factory=list)
     dead: dict[str, str] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    """Nodes that do not tell what they used."""
+    cpu_s: float = 0.0
+    """Processor time of every node so far; each load adds its share."""
+    cpu_s_per_load: float = 0.71
     marks: dict[str, list[Any]] = field(default_factory=dict)
     """What stands prepared, by the prefix of its tables: family, tables, rows, details."""
     shipped: dict[str, str] = field(default_factory=dict)
@@ -172,6 +177,9 @@ class FakeStack:
         return ExecResult(0, json.dumps(answers), "")
 
     def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+        if argv[0] == "sh":
+            counters = f"cpu.stat;cpu.stat usage_usec {self.cpu_s * 1e6:.0f};io.stat;"
+            return ExecResult(1, "", "exited") if node in self.silent | set(self.dead) else ExecResult(0, counters, "")
         return self.run(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
@@ -190,6 +198,7 @@ class FakeStack:
         counters = self._status(self.entry.node)
         counters["Questions"] += self.statements_per_load
         counters["conflicts"] += self.conflicts_per_load
+        self.cpu_s += self.cpu_s_per_load
         self.on_load()
 
     def _status(self, name: str) -> dict[str, int]:

@@ -45,12 +45,12 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key; at the top"),
+        ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key of a level; did you mean 'threads'?"),
         ("    durable: {add: durable}", "    durable:\n      colour: red", 8, "there is no such key"),
         ("{commits: relaxed}", "{commits: lax}", 9, "no level 'lax'; it has relaxed, durable"),
-        ("question: Q?", "", 1, "question: Field required"),
-        ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key; at the top there are title"),
-        ("  threads: [1, 4]", "  threads: [1, nought]", 8, "valid integer"),
+        ("question: Q?", "", 1, "question: field required"),
+        ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key at the top; "),
+        ("  threads: [1, 4]", "  threads: [1, nought]", 8, "a whole number is expected"),
         ("title: T", "title: [", 2, "expected"),
         ("title: T", "title: T\nexclude:\n  - commits: durable\n  - {thread: 1}", 4, "there is no factor 'thread'"),
         ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' stands there twice"),

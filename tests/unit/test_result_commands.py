@@ -41,6 +41,14 @@ def a_result(results: Path, on: float = 900, days: int = 0) -> ResultFolder:
     return save(results, figures, matrix_part(), days)
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one result, indexed once, for what only reads."""
+    folder = tmp_path_factory.mktemp("results")
+    a_result(folder)
+    return folder
+
+
 # query
 
 
@@ -57,9 +65,8 @@ def test_a_query_prints_a_table_json_or_csv(tmp_path: Path, capsys: Printed) -> 
 
 @pytest.mark.parametrize("sql", ["describe runs", "show tables", "with a as (from runs) select count(*) from a",
                                  "pivot runs on status using count(*) group by cell", "summarize results"])  # fmt: skip
-def test_whatever_reads_is_answered(tmp_path: Path, capsys: Printed, sql: str) -> None:
-    a_result(tmp_path)
-    assert query(QueryOptions(sql), tmp_path) == 0
+def test_whatever_reads_is_answered(results: Path, capsys: Printed, sql: str) -> None:
+    assert query(QueryOptions(sql), results) == 0
     assert all(len(line) <= 100 for line in capsys.readouterr().out.splitlines())
 
 
@@ -83,20 +90,18 @@ def test_whatever_reads_is_answered(tmp_path: Path, capsys: Printed, sql: str) -
         ("select nothing_like_it(1)", "nothing_like_it", ""),
     ],
 )
-def test_what_cannot_be_answered_is_three_lines(tmp_path: Path, sql: str, what: str, known: str) -> None:
-    a_result(tmp_path)
+def test_what_cannot_be_answered_is_three_lines(results: Path, sql: str, what: str, known: str) -> None:
     with pytest.raises(SandboxError) as refused:
-        query(QueryOptions(sql), tmp_path)
+        query(QueryOptions(sql), results)
     lines = refused.value.lines()
     assert what in lines[0] and known in lines[1] and lines[2].startswith("try: make query"), lines
     assert refused.value.exit_code == ExitCode.BAD_INPUT
-    assert not list(tmp_path.rglob("x.csv"))
+    assert not list(results.rglob("x.csv"))
 
 
-def test_times_are_utc_with_and_without_a_zone(tmp_path: Path, capsys: Printed) -> None:
-    a_result(tmp_path)
+def test_times_are_utc_with_and_without_a_zone(results: Path, capsys: Printed) -> None:
     sql = "select min(started_utc) as first, min(started_utc)::timestamptz as same, max(started_utc) < now() as past"
-    query(QueryOptions(f"{sql} from runs", as_json=True), tmp_path)
+    query(QueryOptions(f"{sql} from runs", as_json=True), results)
     (row,) = json.loads(capsys.readouterr().out)
     assert row == {"first": "2025-01-31T12:00:01Z", "same": "2025-01-31T12:00:01+00:00", "past": True}
 
@@ -111,6 +116,11 @@ def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Pri
     told = printed.err.splitlines()
     assert len(told) == 4 and told[0].startswith(f"skipped  {result.path.name}/runs/on.1/record.json: ")
     assert told[3] == "skipped  and 2 more"
+
+
+def test_an_answer_has_one_form(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="JSON=1 and CSV=1 exclude each other"):
+        query(QueryOptions("select 1", as_json=True, as_csv=True), tmp_path)
 
 
 def test_a_long_answer_is_cut_for_people_only(tmp_path: Path, capsys: Printed) -> None:
@@ -194,6 +204,8 @@ def test_compare_refuses_what_has_nothing_in_common(tmp_path: Path) -> None:
     for second, what in ((other, "no cell has the same levels"), (bench, "a bench and a matrix")):
         with pytest.raises(SandboxError, match=what):
             compare(CompareOptions(first.path.name, second.path.name), tmp_path)
+    with pytest.raises(SandboxError, match="A and B are the same result"):
+        compare(CompareOptions(first.path.name, first.path.name), tmp_path)
     with pytest.raises(SandboxError, match="compare needs B="):
         compare(CompareOptions("latest", None), tmp_path)
 
@@ -326,6 +338,7 @@ def test_export_refuses_in_three_lines(tmp_path: Path, options: ExportOptions, w
     with pytest.raises(SandboxError) as refused:
         export(options, tmp_path)
     assert what in refused.value.what and refused.value.exit_code == ExitCode.BAD_INPUT
+    assert ".tmp" not in " ".join(refused.value.lines())
 
 
 def test_a_result_without_a_good_run_is_not_exported_empty(tmp_path: Path) -> None:

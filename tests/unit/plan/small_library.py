@@ -27,6 +27,10 @@ class SmallComponents:
         """Every component's name."""
         return sorted(_DATA["components"])
 
+    def aliases(self) -> dict[str, str]:
+        """Other word → the component's name."""
+        return {alias: name for name, spec in _DATA["components"].items() for alias in spec.get("aliases", ())}
+
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; where it is based on its group's component, that resolved."""
         spec = dict(_DATA["components"][name])

@@ -113,6 +113,48 @@ def test_only_leaves_levels_out_and_keeps_the_baseline() -> None:
     assert made.left_out == {"threads": ["16"]}
 
 
+PROXIES: dict[str, Any] = {
+    "common": {"profile": "gr1@9.7"},
+    "factors": {
+        "proxy": {
+            "direct": {}, "proxysql": {"add": ["proxysql+multiplexing", "fast-forward"]}, "haproxy": {"add": "haproxy"},
+        },
+        "server": {"gr": {"profile": "gr3@9.7"}, "mariadb": {"profile": "mariadb@11.8"}},
+        "threads": [1, 64],
+    },
+    "baseline": {"proxy": "direct"},
+    "exclude": [{"proxy": "proxysql", "server": "mariadb", "threads": 64}],
+    "conditions": [{"where": {"proxy": "proxysql"}, "status": "Threads_connected", "at_most": 5, "because": "few"}],
+}  # fmt: skip
+
+
+def test_only_names_a_level_in_another_version() -> None:
+    made = make_experiment(matrix(**PROXIES), "proxy=proxysql,proxysql@2.7.2 server=gr@8.4,mariadb threads=64")
+    assert {cell.change.expression for cell in made.cells} == {
+        "gr3@8.4", "gr3@8.4+proxysql+multiplexing+fast-forward", "gr3@8.4+proxysql@2.7.2+multiplexing+fast-forward",
+        "mariadb@11.8",
+    }  # fmt: skip
+    assert made.left_out == {"proxy": ["haproxy"], "server": ["gr"], "threads": ["1"]}
+    versioned = next(cell for cell in made.cells if "proxysql@2.7.2" in cell.levels.values())
+    assert versioned.name == "proxy-proxysql-2-7-2.server-gr-8-4.threads-64"
+    assert made.matrix.conditions_of(versioned) and ("gr" in str(made.comparisons))
+
+
+@pytest.mark.parametrize(
+    ("only", "told"),
+    [
+        ("proxy=direct@2.7", "adds no term"),
+        ("proxy=proxysq@2.7", "no level 'proxysq@2.7'"),
+        ("proxy=proxysql@", "no level 'proxysql@'"),
+        ("proxy=proxysql@a;b", "is not a term"),
+    ],
+)
+def test_a_version_that_no_level_can_have_is_refused(only: str, told: str) -> None:
+    with pytest.raises(SandboxError, match=told) as refused:
+        make_experiment(matrix(**PROXIES), only)
+    assert len(refused.value.lines()) == 3
+
+
 @pytest.mark.parametrize(
     ("only", "known"),
     [

@@ -12,7 +12,7 @@ from sandbox.stack.conversation import Conversations
 
 ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"
-FAILS = "import sys\nprint('first')\nsys.exit('no such table')"
+FAILS = "import sys\nprint('first', flush=True)\nsys.exit('no such table')"
 SILENT = "import sys\nfor line in sys.stdin: pass"
 
 

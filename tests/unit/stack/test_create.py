@@ -1,5 +1,6 @@
 """Containers made, filled and started: the archive holds what the file says, and nothing starts before it is in."""
 
+import csv
 import io
 import os
 import signal
@@ -15,7 +16,7 @@ import pytest
 
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.stack.create import RefusedError, create, fill, node_archive, start
+from sandbox.stack.create import RefusedError, create, fill, node_archive, start, volume_mounts
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
 from sandbox.stack.locks import claimed, locked
@@ -53,6 +54,18 @@ def test_a_dollar_sign_arrives_as_it_was_written() -> None:
         assert file.read().decode() == "echo $HOME $$ ä\n"
 
 
+def test_a_volume_is_made_where_it_is_filled_as_compose_would_make_it() -> None:
+    """A label with a comma stays one field of ``--mount``."""
+    document = compose_document(local_plan("mysql"), PLACEHOLDER, Identity("p", "/here, too"))
+    (mount,) = volume_mounts(document, "p", ["mysql1-data"])
+    (fields,) = csv.reader([mount])
+    assert fields[:3] == ["type=volume", "source=p_mysql1-data", "target=/to/mysql1-data"]
+    own = document["volumes"]["mysql1-data"]["labels"]
+    labels = dict(field.removeprefix("volume-label=").split("=", 1) for field in fields[3:])
+    assert labels.keys() == own.keys() | {"com.docker.compose.project", "com.docker.compose.volume"}
+    assert (labels["sandbox.stack"], labels["sandbox.checkout"]) == ("p", "/here, too")
+
+
 def stack(docker: FakeDocker, nodes: Sequence[str] = ("mysql1", "client1")) -> None:
     """Containers, made and not started."""
     for node in nodes:
@@ -69,6 +82,18 @@ def test_a_container_starts_with_its_files_in_it() -> None:
         own = [call[0] for call in docker.calls if f"id-{node}" in call or f"id-{node}:/" in call]
         assert own == ["cp", "start"]
     assert all(each.running for each in containers(docker, "p"))
+
+
+def test_servers_start_first_and_replicas_after_their_source() -> None:
+    docker = FakeDocker()
+    kinds = {"client1": "client", "replica1": "replica", "mysql1": "database", "haproxy1": "proxy"}
+    for node, kind in kinds.items():
+        labels = {"sandbox.stack": "p", "sandbox.checkout": "/here", "sandbox.node": node, "sandbox.kind": kind}
+        docker.add(f"id-{node}", labels, "created")
+    start(docker, containers(docker, "p"), 1)
+    started = [call[1] for call in docker.called("start")]
+    assert started[:2] == ["id-mysql1", "id-replica1"]
+    assert set(started[2:]) == {"id-client1", "id-haproxy1"}
 
 
 def test_what_the_engine_refuses_is_said_with_its_reason() -> None:

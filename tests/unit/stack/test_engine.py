@@ -1,6 +1,7 @@
 """The docker client as a subprocess: captured, bounded, its failures in three lines."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.engine import Docker, problem
 from unit.stack.fake_docker import answer
 
-CLIENT = """#!/bin/sh
+CLIENT = f"""#!/bin/sh
 case "$1" in
   echo) cat ;;
-  where) pwd; ps -o pgid= -p $$ 2>/dev/null ;;
+  where) pwd; exec '{sys.executable}' -I -S -c 'import os; print(os.getpgrp())' ;;
   fail) echo first >&2; echo 'the reason' >&2; exit 7 ;;
   hang) sleep 60 ;;
   lines) echo out; echo err >&2 ;;

@@ -52,6 +52,9 @@ def test_another_checkouts_stack_is_not_ours() -> None:
     with pytest.raises(SandboxError) as none:
         choose_project(None, projects(foreign=("default",)), Events(), HERE)
     assert "no stack at all" in none.value.known
+    with pytest.raises(SandboxError) as named:
+        choose_project("x", projects(), Events(), HERE)
+    assert named.value.next_step.startswith("try: make up ") and named.value.next_step.endswith(" NAME=x")
 
 
 def test_all_stacks_are_found_by_label() -> None:

@@ -42,9 +42,10 @@ def test_every_port_gets_a_free_one_on_loopback(docker: FakeDocker) -> None:
         Address("mysql1", "sql", "127.0.0.1", 40000),
         Address("balancer1", "rw", "127.0.0.1", 40001),
         Address("balancer1", "ro", "127.0.0.1", 40002),
+        Address("balancer1", "stats", "127.0.0.1", 40003),
     ]
     options = [word for word in created(docker) if word.startswith("127.0.0.1::")]
-    assert len(options) == 3 and not [word for word in created(docker) if "0.0.0.0" in word]
+    assert len(options) == 4 and not [word for word in created(docker) if "0.0.0.0" in word]
     assert "socat TCP-LISTEN:10002,fork,reuseaddr TCP:balancer1:3307 &" in created(docker)[-1].splitlines()
 
 

@@ -175,8 +175,8 @@ def test_options_are_typed_and_told_in_the_record() -> None:
     ("load", "given", "told"),
     [
         (Tpcc(), {"warehouse": 1}, "did you mean 'warehouses'?"),
-        (Tpcc(), {"warehouses": "none"}, "valid integer"),
-        (Tpcc(), {"warehouses": 0}, "greater than or equal to 1"),
+        (Tpcc(), {"warehouses": "none"}, "a whole number is expected"),
+        (Tpcc(), {"warehouses": 0}, "at least 1 is expected"),
         (Statements(text="SELECT 1;"), {"text": "DROP"}, "known: data"),
         (workload_files()["noop"](), {"x": 1}, "it has none"),
     ],
