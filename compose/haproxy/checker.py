@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pymysql
-from eligibility import Verdict, elected, judge_galera, judge_member, judge_single, unknown
+from eligibility import Election, Verdict, judge_galera, judge_member, judge_single, unknown
 from pymysql.cursors import DictCursor
 
 CONFIGURATION = Path("/sandbox/checker.json")
@@ -133,30 +133,40 @@ class Server(threading.Thread):
         self.asked = True
 
 
-def answer(path: str, servers: Mapping[str, Server]) -> tuple[int, str]:
+class Group:
+    """The servers that belong together, and which of them is the writer."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        self.servers = servers
+        single = all(server.topology == "single" for server in servers.values())
+        self._election = Election(first=next(iter(servers))) if single else None
+        self._one_at_a_time = threading.Lock()
+
+    def judged(self) -> dict[str, Verdict]:
+        """What is known of every server. In asynchronous replication it takes all to say which is the writer."""
+        with self._one_at_a_time:
+            verdicts = {name: server.verdict for name, server in self.servers.items()}
+            if not self._election:
+                return verdicts
+            if not all(server.asked for server in self.servers.values()):
+                return dict.fromkeys(verdicts, unknown("not every server was asked yet"))
+            return self._election.judge(verdicts)
+
+
+def answer(path: str, group: Group) -> tuple[int, str]:
     """Status and text of one question."""
     question, _, name = path.strip("/").partition("/")
-    verdicts = judged(servers)
+    verdicts = group.judged()
     if question == "ready":
         idle = {each: _why_idle(verdict) for each, verdict in verdicts.items()}
         reasons = "; ".join(f"{each}: {reason}" for each, reason in idle.items() if reason)
         return (503, reasons) if reasons else (200, "ready")
-    if name not in servers or question not in ("writer", "reader", "aside"):
-        return 404, f"no such question; /ready, /writer/NAME, /reader/NAME or /aside/NAME with {', '.join(servers)}"
+    if name not in verdicts or question not in ("writer", "reader", "aside"):
+        return 404, f"no such question; /ready, /writer/NAME, /reader/NAME or /aside/NAME with {', '.join(verdicts)}"
     verdict = verdicts[name]
     aside = "" if verdict.aside else "not aside"
     reason = {"writer": verdict.not_writer, "reader": verdict.not_reader, "aside": aside}[question]
     return (503, reason) if reason else (200, question)
-
-
-def judged(servers: Mapping[str, Server]) -> dict[str, Verdict]:
-    """What is known of every server. In asynchronous replication it takes all of them to say which is the writer."""
-    verdicts = {name: server.verdict for name, server in servers.items()}
-    if any(server.topology != "single" for server in servers.values()):
-        return verdicts
-    if not all(server.asked for server in servers.values()):
-        return dict.fromkeys(verdicts, unknown("not every server was asked yet"))
-    return elected(verdicts, first=next(iter(servers)))
 
 
 def _why_idle(verdict: Verdict) -> str:
@@ -167,12 +177,12 @@ def _why_idle(verdict: Verdict) -> str:
 class Handler(BaseHTTPRequestHandler):
     """Hands out what is known; never waits for a server."""
 
-    servers: Mapping[str, Server]
+    group: Group
     timeout = PATIENCE_S
 
     def do_GET(self) -> None:
         """Status, reason as a header and as text, all at once: HAProxy closes when it has the status."""
-        status, text = answer(self.path, self.servers)
+        status, text = answer(self.path, self.group)
         line = " ".join(text.split())
         with suppress(ConnectionError):
             self.wfile.write(
@@ -188,11 +198,12 @@ def main() -> None:
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", level=logging.INFO)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = json.loads(CONFIGURATION.read_text())
-    Handler.servers = {
+    servers = {
         name: Server(name, topology, settings["user"], settings["password"])
         for name, topology in settings["servers"].items()
     }
-    for server in Handler.servers.values():
+    Handler.group = Group(servers)
+    for server in servers.values():
         server.start()
     ThreadingHTTPServer(("", settings["port"]), Handler).serve_forever()
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 _DETACHED = "read-only, and replicates from nobody"
+_STALE = "stale"
 _THREADS = ("_IO_Running", "_SQL_Running")
 
 
@@ -85,30 +86,61 @@ def _sources(channels: Sequence[Mapping[str, object]], writable: bool) -> frozen
     )
 
 
-def elected(verdicts: Mapping[str, Verdict], first: str) -> dict[str, Verdict]:
+class Election:
+    """Which server of asynchronous replication is the writer, time after time: the one that the others follow.
+
+    A server that took writes beside the writer does not become it when that falls silent: only once it is followed, or
+    was read-only in between. ``first``: the source at first start.
+    """
+
+    def __init__(self, first: str) -> None:
+        self._first = first
+        self._stale: frozenset[str] | None = None
+
+    def judge(self, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+        """The verdicts with one writer among them, or with none."""
+        stale = _left_for_a_silent(verdicts, self._first) if self._stale is None else self._stale
+        judged = elected(verdicts, self._first, stale)
+        self._stale = frozenset(name for name, each in judged.items() if _stays_stale(each, name in stale))
+        return judged
+
+
+def _left_for_a_silent(verdicts: Mapping[str, Verdict], first: str) -> frozenset[str]:
+    """The first source, where others follow another one that says nothing now: that one may have been promoted."""
+    sources = {source for each in verdicts.values() for source in each.follows or ()} - {first}
+    silent = {name for name, each in verdicts.items() if not each.heard}
+    return frozenset({first} if sources & silent else ())
+
+
+def _stays_stale(verdict: Verdict, was_stale: bool) -> bool:
+    return was_stale if not verdict.heard else verdict.not_writer.startswith(_STALE)
+
+
+def elected(verdicts: Mapping[str, Verdict], first: str, stale: frozenset[str] = frozenset()) -> dict[str, Verdict]:
     """The verdicts on servers of asynchronous replication with one writer among them: the one that the others follow.
 
     Of those that nobody follows, a replica that has no source any more was promoted; else the first in order is it. The
-    same rule as in role.sh.j2 of a replica. ``first``: the source at first start.
+    same rule as in role.sh.j2 of a replica. ``first``: the source at first start. ``stale``: who is the writer only if
+    others follow it.
     """
+    followers = {name: sum(name in (each.follows or ()) for each in verdicts.values()) for name in verdicts}
 
     def points(name: str) -> int:
-        own = verdicts[name].follows
-        followers = sum(name in (each.follows or ()) for each in verdicts.values())
-        return 4 * followers + (0 if own else 2 if name == first else 3)
+        return 4 * followers[name] + (0 if verdicts[name].follows else 2 if name == first else 3)
 
-    writer = max((name for name, each in verdicts.items() if not each.not_writer), key=points, default=None)
+    writable = (name for name, each in verdicts.items() if not each.not_writer)
+    writer = max((name for name in writable if name not in stale or followers[name]), key=points, default=None)
     return {name: each if name == writer else _beside(each, writer) for name, each in verdicts.items()}
 
 
 def _beside(verdict: Verdict, writer: str | None) -> Verdict:
     """The verdict on a server that is not the writer."""
-    if writer is None or not verdict.heard:
+    if not verdict.heard:
         return verdict
     if not verdict.not_writer:
-        reason = f"stale: takes writes, but {writer} is the writer"
+        reason = f"{_STALE}: takes writes, but {f'{writer} is the writer' if writer else 'the writer does not answer'}"
         return replace(verdict, not_writer=reason, not_reader=reason, aside=True)
-    return replace(verdict, aside=verdict.not_reader == _DETACHED)
+    return replace(verdict, aside=writer is not None and verdict.not_reader == _DETACHED)
 
 
 def _is_on(value: str) -> bool:

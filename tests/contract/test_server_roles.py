@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,6 +72,15 @@ SITUATIONS: dict[str, tuple[dict[str, Server], dict[str, str]]] = {
     "promoted without forgetting its source": (
         {SOURCE: WRITABLE, PROMOTED: Server(True, SOURCE, "No"), OTHER: FOLLOWS_PROMOTED},
         {SOURCE: "stale", PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "the promoted one does not answer": (
+        {SOURCE: WRITABLE, OTHER: FOLLOWS_PROMOTED}, {SOURCE: "stale", OTHER: "reader"},
+    ),
+    "promoted, the source gone, the other one not repointed yet": (
+        {PROMOTED: WRITABLE, OTHER: FOLLOWS_SOURCE}, {PROMOTED: "writer", OTHER: "reader"},
+    ),
+    "a replica does not answer": (
+        {SOURCE: WRITABLE, OTHER: FOLLOWS_SOURCE}, {SOURCE: "writer", OTHER: "reader"},
     ),
 }  # fmt: skip
 
@@ -148,13 +158,45 @@ def test_a_server_knows_what_it_is_now(stage: Stage, name: str) -> None:
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_haproxy_routes_by_the_same_rule(name: str) -> None:
     situation, expected = SITUATIONS[name]
-    verdicts = {server: each.verdict for server, each in situation.items()}
-    judged = eligibility.elected(verdicts, first=SOURCE)
-    words = {True: "writer", False: "reader"}
-    for server, verdict in judged.items():
-        routed = {words[True]: not verdict.not_writer, words[False]: not verdict.not_reader}
-        assert [word for word, to in routed.items() if to] == [expected[server]][: expected[server] in routed], server
-        assert verdict.aside is (expected[server] in ("stale", "detached")), server
+    judged = eligibility.Election(first=SOURCE).judge(heard(situation))
+    assert {server: routed(verdict) for server, verdict in judged.items() if verdict.heard} == {
+        server: "aside" if word in ("stale", "detached") else word for server, word in expected.items()
+    }
+
+
+def heard(situation: Mapping[str, Server]) -> dict[str, Any]:
+    """The verdicts on three servers, of which some may say nothing."""
+    silent = dict.fromkeys((SOURCE, PROMOTED, OTHER), eligibility.unknown("no answer"))
+    return silent | {server: each.verdict for server, each in situation.items()}
+
+
+def routed(verdict: Any) -> str:
+    """What HAProxy has a server for."""
+    writer, reader = not verdict.not_writer, not verdict.not_reader
+    assert [writer, reader, verdict.aside].count(True) <= 1
+    return "writer" if writer else "reader" if reader else "aside" if verdict.aside else ""
+
+
+@pytest.mark.parametrize("replicas", [{OTHER: FOLLOWS_PROMOTED}, {}])
+def test_who_was_stale_is_no_writer_when_the_writer_falls_silent(replicas: dict[str, Server]) -> None:
+    """The checker remembers: a slow answer of the promoted server must not send a write to the old source."""
+    election = eligibility.Election(first=SOURCE)
+    both = {SOURCE: WRITABLE, PROMOTED: WRITABLE}
+
+    def source(*situations: dict[str, Server]) -> str:
+        return [routed(election.judge(heard(each | replicas))[SOURCE]) for each in situations][-1]
+
+    assert source(both) == "aside"
+    assert source({SOURCE: WRITABLE}, {}, {SOURCE: WRITABLE}) == "aside"
+    assert source(both) == "aside"
+    assert source({SOURCE: DETACHED}, {SOURCE: WRITABLE}) == "writer"
+
+
+def test_who_is_followed_again_is_the_writer_again() -> None:
+    election = eligibility.Election(first=SOURCE)
+    election.judge(heard({SOURCE: WRITABLE, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED}))
+    judged = election.judge(heard({SOURCE: WRITABLE, OTHER: FOLLOWS_SOURCE}))
+    assert routed(judged[SOURCE]) == "writer"
 
 
 def test_what_is_neither_says_why_and_how_it_rejoins(stage: Stage) -> None:

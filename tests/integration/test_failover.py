@@ -124,9 +124,17 @@ def test_behind_haproxy(profile: str) -> None:
 
 
 def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -> None:
-    """Somebody makes it writable: it is shown, and neither routed to nor an entry point, also by a new HAProxy."""
+    """Somebody makes it writable: it is shown, and neither routed to nor an entry point, also by a new HAProxy.
+
+    Nor while the promoted server says nothing.
+    """
     stack.sql(stack.source, stack.words.writable)
     assert stack.roles() == {**stack.after, stack.source: "stale"}
+    still_written(stack, ledger, held)
+    run(["docker", "pause", stack.container("replica1")])
+    assert stack.roles()[stack.source] == "stale"
+    assert stack.from_client("haproxy1", "select 1", check=False).returncode != 0
+    run(["docker", "unpause", stack.container("replica1")])
     still_written(stack, ledger, held)
     for _ in range(3):
         run(["docker", "restart", "-t", "1", stack.container("haproxy1")])
