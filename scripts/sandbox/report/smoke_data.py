@@ -30,7 +30,10 @@ def _side(told: SmokeTold, side: str) -> dict[str, Any]:
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
-    """Effect and interval as shares of the base; ``caught``: the smallest loss that counts."""
+    """Effect and interval as shares of the base; ``caught``: the smallest loss that counts.
+
+    ``excluded``: the loss that "not worse" excludes.
+    """
     effect, interval = finding.effect, finding.effect and finding.effect.interval
     shown = METRICS[finding.metric].shown
     return {
@@ -39,6 +42,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "effect": shown(effect.estimate) if effect else None,
         "interval_95": [shown(interval.low), shown(interval.high)] if interval else None,
         "caught": finding.caught if effect else None,
+        "excluded": finding.excluded if finding.word == "not worse" else None,
     }
 
 

@@ -1,7 +1,7 @@
 """PURE: the outcome of a smoke benchmark in one line: what was found, and what would have been caught."""
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from sandbox.report.smoke_told import SmokeTold, shown
 from sandbox.results.gate import LARGEST_MARGIN, Finding, Look, worse_in_both
@@ -16,7 +16,8 @@ def sentence(told: SmokeTold) -> str:
     if told.outcome == "worse" and told.repetition:
         return _worse(told.first, told.repetition)
     if told.outcome == "no regression":
-        return f"No regression: nothing above {_caught(told.first)} ({_found(told.first)})."
+        excluded = _each(told.first, lambda finding: finding.excluded)
+        return f"No regression: nothing above {excluded} ({_found(told.first)})."
     if told.repetition is None:
         return f"Inconclusive: {_reason(told.first)} ({_found(told.first)}). {_would_have(told.first)}"
     return (
@@ -61,8 +62,12 @@ def _would_have(look: Look) -> str:
 
 def _caught(look: Look) -> str:
     """``5.0% of processor time or 10.1% of throughput``."""
-    known = [f"{each.caught:.1%} of {SPOKEN[each.metric]}" for each in look.findings if math.isfinite(each.caught)]
-    return " or ".join(known)
+    return _each(look, lambda finding: finding.caught)
+
+
+def _each(look: Look, share: Callable[[Finding], float]) -> str:
+    shares = [(share(each), SPOKEN[each.metric]) for each in look.findings]
+    return " or ".join(f"{value:.1%} of {metric}" for value, metric in shares if math.isfinite(value))
 
 
 def _found(look: Look, metrics: Container[str] = tuple(LARGEST_MARGIN)) -> str:

@@ -1,4 +1,4 @@
-"""What the gate of a pull request makes of a look, of eight blocks more, of a repetition (statistics.md, rule 12)."""
+"""What follows in the gate from a look, from more blocks, from a repetition (docs/statistics.md, rule 12)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ EXIT_CODES: Mapping[Outcome, ExitCode] = {
     "environment": ExitCode.ENVIRONMENT,
 }
 LARGEST_MARGIN = {"server_cpu_ms_per_tx": 0.11, "tps": 0.30}
-"""The two metrics that decide, each with the largest δ under which a green light says anything, as a share."""
+"""The two metrics that decide, each with the largest loss that a green light may leave open, as a share of the base."""
 BLOCKS = 8
 """Of a look, and of its second part."""
 
@@ -51,20 +51,35 @@ class Finding:
     @property
     def caught(self) -> float:
         """The smallest loss that would have counted, δ, as a share of the base: of its throughput, or of its cost."""
-        return -math.expm1(-self._margin) if self._sign > 0 else math.expm1(self._margin)
+        return self._share(self._margin)
+
+    @property
+    def excluded(self) -> float:
+        """The loss that a green light excludes, as such a share: δ, where the noise is such that this says anything."""
+        return self._share(self._bound)
 
     @property
     def word(self) -> Word:
-        """Worse: certain, and at least δ. Not worse: the bad end of the interval is below a δ that says anything."""
+        """Worse: certain, and at least δ. Not worse: what matters lies outside the interval, however noisy the host is.
+
+        Where δ is the larger, a loss between the largest that may be left open and δ is neither.
+        """
         if self.effect is None:
             return "not measured"
         if self.interval is None:
             return "inconclusive"
         if self.interval.low > 0 and self.loss >= self._margin:
             return "worse"
-        if math.expm1(self._margin) > LARGEST_MARGIN[self.metric]:
-            return "too noisy"
-        return "not worse" if self.interval.high < self._margin else "inconclusive"
+        if self.interval.high < self._bound:
+            return "not worse"
+        return "too noisy" if self._bound < self._margin else "inconclusive"
+
+    def _share(self, loss: float) -> float:
+        return -math.expm1(-loss) if self._sign > 0 else math.expm1(loss)
+
+    @property
+    def _bound(self) -> float:
+        return min(self._margin, math.log1p(LARGEST_MARGIN[self.metric]))
 
     @property
     def _margin(self) -> float:
@@ -101,7 +116,7 @@ class Look:
 
     @property
     def unfit(self) -> bool:
-        """Whether the base differs from itself, so that nothing can be said of the head (rule 7)."""
+        """Whether the base differs from itself, so that the head cannot be judged (docs/statistics.md, rule 7)."""
         return any(each.judgement and each.judgement.word in ("better", "worse") for each in self._canary())
 
     @property

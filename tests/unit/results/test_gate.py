@@ -74,9 +74,16 @@ def test_what_would_have_been_caught_is_a_share_of_the_base() -> None:
 
 @pytest.mark.parametrize(("metric", "largest"), LARGEST_MARGIN.items())
 def test_a_green_light_that_says_nothing_is_too_noisy_and_a_red_one_is_not(metric: str, largest: float) -> None:
-    assert finding(metric, SAME, math.log1p(largest)).word == "not worse"
-    assert finding(metric, SAME, math.log1p(largest + 0.01)).word == "too noisy"
-    assert finding(metric, (0.7, 0.6, 0.8), math.log1p(0.5)).word == "worse"
+    noisy = math.log1p(0.5)
+    assert finding(metric, SAME, noisy).word == "not worse", "however noisy the host: the interval excludes it"
+    assert finding(metric, (0.0, -0.1, math.log1p(largest) + 0.001), noisy).word == "too noisy"
+    assert finding(metric, (0.7, 0.6, 0.8), noisy).word == "worse"
+
+
+def test_a_green_light_excludes_no_more_than_counts_and_no_less_than_says_anything() -> None:
+    assert finding(CPU, SAME).excluded == pytest.approx(0.05)
+    assert finding(CPU, SAME, math.log1p(0.5)).excluded == pytest.approx(0.11)
+    assert finding(TPS, SAME, math.log1p(0.5)).excluded == pytest.approx(1 - 1 / 1.3), "of the throughput that is lost"
 
 
 def test_without_figures_nothing_was_measured_and_below_six_blocks_nothing_is_said() -> None:
@@ -93,7 +100,8 @@ def test_without_figures_nothing_was_measured_and_below_six_blocks_nothing_is_sa
         (look(SAME, SURE), "suspected"),
         (look(SURE, BETTER), "suspected"),
         (look(SAME, UNCLEAR), "inconclusive"),
-        (look(margin=math.log1p(0.12)), "inconclusive"),
+        (look(margin=math.log1p(0.12)), "no regression"),
+        (look((0.0, -0.11, 0.11), margin=math.log1p(0.12)), "inconclusive"),
         (look(SURE, SURE, canary="worse"), "inconclusive"),
         (look(canary="better"), "inconclusive"),
         (look(SURE, SURE, blocks=7), "inconclusive"),
@@ -117,7 +125,7 @@ def test_latency_is_shown_and_decides_nothing() -> None:
     [
         (look(SAME, UNCLEAR), 8),
         (look(canary="worse"), 8),
-        (look(margin=math.log1p(0.12)), 8),
+        (look((0.0, -0.11, 0.11), margin=math.log1p(0.12)), 8),
         (look(SAME, UNCLEAR, planned=16), 0),
         (look(), 0),
         (look(SURE, SAME), 0),
