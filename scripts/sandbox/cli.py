@@ -346,7 +346,7 @@ def show_help() -> None:
 
 
 def main() -> None:
-    """Runs a command; every failure leaves as three lines and its exit code (design, rule 9)."""
+    """Runs a command; every failure leaves as three lines and its exit code (docs/design.md, rule 9)."""
     signal.signal(signal.SIGTERM, _interrupt)  # a runner that is ended cleans up as on Ctrl-C
     sys.exit(_run())
 

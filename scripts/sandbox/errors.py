@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status means (design, rule 9)."""
+    """What a command's exit status means (docs/design.md, rule 9)."""
 
     OK = 0
     FAILED = 1

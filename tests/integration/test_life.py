@@ -115,7 +115,7 @@ def test_two_stacks_live_side_by_side(stack: LiveStack) -> None:
 
 
 def test_the_compose_file_is_the_stack(tmp_path: Path) -> None:
-    """`docker compose up --wait` on the printed file alone, under another project's name (design, rule 1)."""
+    """`docker compose up --wait` on the printed file alone, under another project's name (docs/design.md, rule 1)."""
     file = tmp_path / "stack.yaml"
     file.touch(mode=0o600)
     file.write_text(sandbox("config", "--profile", "galera3@11.8").stdout)

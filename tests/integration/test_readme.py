@@ -17,18 +17,6 @@ def shell_commands() -> list[str]:
     ]
 
 
-def test_every_target_in_the_readme_exists() -> None:
-    commands = shell_commands()
-    assert commands
-    for command in commands:
-        for part in command.split("&&"):
-            target = part.split()[1]
-            done = subprocess.run(
-                ["make", "-n", target], cwd=README.parent, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == 0, f"{part}: {done.stderr}"
-
-
 @pytest.mark.docker
 def test_the_first_two_commands_run() -> None:
     first = next(command for command in shell_commands() if "galera3+haproxy" in command)

@@ -116,7 +116,7 @@ class Matrix(BaseModel):
     conditions: list[Condition] = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
     adjustment: Adjustment = "Benjamini-Hochberg"
-    """Holm for a gate of few metrics (statistics.md, rule 6)."""
+    """Holm for a gate of few metrics (docs/statistics.md, rule 6)."""
     depth: Depth = "slices"
     warmup: int = Field(default=2, ge=0)
     seconds: int = Field(default=10, ge=1)

@@ -7,7 +7,7 @@ from sandbox.plan.matrix import Change, Matrix
 
 BASE, HEAD = "base", "head"
 METRICS = ("server_cpu_ms_per_tx", "tps", "latency_p95_ms")
-"""The first two decide (statistics.md, rule 12); of the third, five seconds cannot be steady on a shared machine."""
+"""The first two decide; the third is never steady on a shared machine in five seconds (docs/statistics.md, rule 12)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,7 @@ def _panel(
 
 
 def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
-    """Standard deviation of the seconds within runs, pooled over them (statistics.md, rule 10)."""
+    """Standard deviation of the seconds within runs, pooled over them (docs/statistics.md, rule 10)."""
     several = [run for run in runs if len(run) > 1]
     freedom = sum(len(run) - 1 for run in several)
     squares = sum((len(run) - 1) * statistics.variance(run) for run in several)

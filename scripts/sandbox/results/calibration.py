@@ -1,4 +1,4 @@
-"""How noisy a host is with itself: differences of A/A pairs, by host class, workload and run length (rule 7)."""
+"""Differences of A/A pairs, by host class, workload and length of the run (docs/statistics.md, rule 7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

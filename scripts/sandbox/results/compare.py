@@ -88,7 +88,7 @@ def judge_result(
     """Judges every pair (cell, baseline) by every metric.
 
     ``known``: what this host class is calibrated for. A margin takes the larger of that and the canary's own noise,
-    since one sitting is up to twice as noisy as another (statistics.md, rule 7).
+    since one sitting is up to twice as noisy as another (docs/statistics.md, rule 7).
     """
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}

@@ -1,4 +1,4 @@
-"""Which blocks ran after a host check that was out of range (statistics.md, rule 9)."""
+"""Which blocks ran after a host check that was out of range (docs/statistics.md, rule 9)."""
 
 import statistics
 from collections.abc import Sequence

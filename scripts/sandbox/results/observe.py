@@ -66,7 +66,7 @@ def _canary(part: MatrixPart) -> tuple[str, str]:
 
 def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
     """One for each record of a block. No series of a slice is judged: what changes all variants alike cancels within
-    the block, what changes one widens the spread of its differences (statistics.md, rule 4).
+    the block, what changes one widens the spread of its differences (docs/statistics.md, rule 4).
 
     Block 0, where there is one, was a warm-up to be thrown away.
     """

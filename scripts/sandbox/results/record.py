@@ -229,7 +229,7 @@ class Record(Part):
 
     @property
     def counts(self) -> bool:
-        """Whether its figures count: it is good, and of no block 0, which is a warm-up thrown away (rule 4)."""
+        """Whether its figures count: it is ok, and not of block 0, a discarded warm-up (docs/statistics.md, rule 4)."""
         return self.status == "ok" and self.block > 0
 
     def to_json(self) -> str:

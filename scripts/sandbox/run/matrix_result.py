@@ -47,7 +47,7 @@ class MatrixRequest:
     command: tuple[str, ...] = ()
     afresh: bool = False
     gate: Gate | None = None
-    """A block 0 comes first and is thrown away (statistics.md, rule 4); a run lost to the environment ends it all."""
+    """Block 0 comes first and is discarded (docs/statistics.md, rule 4); a run lost to the environment ends it all."""
 
 
 def unfinished(request: MatrixRequest, results: Path) -> ResultFolder | None:

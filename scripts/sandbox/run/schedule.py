@@ -1,4 +1,4 @@
-"""The order of runs: randomized complete blocks from one seed (statistics.md, rules 1 and 2)."""
+"""The order of runs: randomized complete blocks from one seed (docs/statistics.md, rules 1 and 2)."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator

@@ -91,7 +91,7 @@ def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, U
 def cpu_per_transaction(
     usage: Mapping[str, Usage], nodes: Iterable[StackNode], group: int | None, transactions: int | None
 ) -> dict[str, float | None]:
-    """The three metrics of processor time, ms a transaction (statistics.md, rule 11); ``group``: the one loaded.
+    """The three metrics of processor time, ms a transaction (docs/statistics.md, rule 11); ``group``: the one loaded.
 
     A metric is None without transactions, without such a node, and where one of its nodes was not read: a part is no
     figure of the whole.

@@ -18,7 +18,7 @@ from sandbox.stack.roles import explained, is_server, server_role
 from sandbox.stack.stack import Stack, death
 
 MOVING_FACTOR = 5
-"""How many times its bound a node may take while its log still moves (design, rule 4)."""
+"""How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
 """A log without a new line for so long does not move."""
 LOG_LINES = 20

@@ -6,7 +6,7 @@ from typing import Literal
 
 Scale = Literal["ratio", "difference"]
 PROCESSOR_TIME = ("server_cpu_ms_per_tx", "proxy_cpu_ms_per_tx", "client_cpu_ms_per_tx")
-"""What a transaction costs, whoever else is on the machine (statistics.md, rule 11)."""
+"""What a transaction costs, whoever else is on the machine (docs/statistics.md, rule 11)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Change:
 
 
 def changes(points: Sequence[float]) -> list[Change] | None:
-    """None for fewer than 30 points; else its drift and its steps, none for a steady one (statistics.md, rule 4)."""
+    """None for fewer than 30 points; else its drift and steps, if any (docs/statistics.md, rule 4)."""
     if len(points) < FEWEST_POINTS:
         return None
     series = np.asarray(points, dtype=float)

@@ -70,7 +70,7 @@ def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> 
 
 
 def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
-    """Statistics.md, rule 9: better or worse needs all three; no difference needs the interval inside the margin.
+    """Better or worse needs all three, no difference an interval inside the margin (docs/statistics.md, rule 9).
 
     ``comparisons``: how many are judged together.
     """
@@ -95,7 +95,7 @@ def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float
 
 
 def unfit(canary: Judgement) -> bool:
-    """Whether the A/A cell disqualifies the result: it "differed". Its noise has its say in every margin (rule 7)."""
+    """Whether the A/A cell invalidates the result, since it "differed" (docs/statistics.md, rule 7)."""
     return canary.word in ("better", "worse")
 
 

@@ -1,4 +1,4 @@
-"""The margin and what could have been seen, against statistics.md."""
+"""The margin and what could have been seen, against docs/statistics.md."""
 
 import math
 

@@ -12,7 +12,7 @@ SERIES = 200
 
 
 def series(seed: int, points: int = POINTS, sd: float = 0.05, owed: float = 0.2) -> Any:
-    """Transactions a second about 1,000, each second owing a share to the one before (statistics.md, rule 1)."""
+    """Transactions a second about 1,000, each second owing a share to the one before (docs/statistics.md, rule 1)."""
     noise = np.random.default_rng(seed).normal(0, sd * 1000, points)
     for second in range(1, points):
         noise[second] += owed * noise[second - 1]
