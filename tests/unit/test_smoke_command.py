@@ -161,7 +161,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
 
 
 def test_eight_blocks_more_can_make_it_green(host: Host) -> None:
-    host.ready = twice(1, 2, 0.2)
+    host.ready = twice(1, 3, 0.2)
     assert smoke.run(options()) == ExitCode.OK and host.added == [BLOCKS]
 
 
