@@ -51,7 +51,9 @@ def _request(
     memory: str | None,
     external: str | None,
 ) -> "PlanRequest":
-    from sandbox.commands.planning import check_limits, need_profile, read_user_file
+    from sandbox.commands.planning import need_profile
+    from sandbox.library import read_user_file
+    from sandbox.plan.apply import check_limits
     from sandbox.plan.model import PlanRequest
 
     check_limits(cpus, memory)

@@ -1,5 +1,7 @@
-"""Reads compose/, profiles/ and images/ from disk into the data that the pure planner works on."""
+"""Reads compose/, profiles/ and images/, and the user's own files, into the data that the pure planner works on."""
 
+import gzip
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,6 +14,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.catalog import Catalog, Lock
 from sandbox.plan.component import Component, ComponentSpec, inherit
 from sandbox.plan.library import Library
+from sandbox.plan.model import UserFile
 from sandbox.plan.setting import NamedProfile, Setting
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -42,6 +45,21 @@ def read_yaml(path: Path) -> Any:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506  (a safe loader)
     except (OSError, yaml.YAMLError) as problem:
         raise _broken(path, str(problem)) from problem
+
+
+def read_user_file(path: str | None, variable: str) -> UserFile | None:
+    """A file given as ``CNF=`` or ``INIT=``, unpacked where its name ends in .gz.
+
+    Raises SandboxError (exit 2) where it cannot be read as text.
+    """
+    if not path:
+        return None
+    try:
+        raw = Path(path).read_bytes()
+        content = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as problem:
+        raise SandboxError(f"{variable}={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+    return UserFile(Path(path).name, content, hashlib.sha256(raw).hexdigest())
 
 
 def _named(model: type[Model], path: Path) -> Model:

@@ -10,11 +10,11 @@ from typer.main import get_command
 
 from sandbox.cli import app
 from sandbox.errors import ExitCode
+from sandbox.experiment.definition import Change, Matrix
 from sandbox.library import CHECKOUT, load_library
 from sandbox.make_entry import CHECKS, arguments, command_options, refuse_unknown, take_environment
-from sandbox.plan.condition import Condition
 from sandbox.plan.grammar import parse
-from sandbox.plan.matrix import Change, Matrix
+from sandbox.run.condition import Condition
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 PLACEHOLDER = re.compile("[…<>]")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "scripts" / "sandbox"
-LAYERS = ["plan", "results", "stack", "workloads", "run", "report"]
+LAYERS = ["plan", "results", "stack", "workloads", "run", "experiment", "report"]
 FOR_ALL = {"errors", "library"}
 FREE = {
     "cli",

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from contract.stacks import LIBRARY
-from sandbox.commands.matrix_file import MATRICES, read_matrix
-from sandbox.commands.matrix_plan import plan_request
-from sandbox.commands.matrix_request import bench_of
-from sandbox.plan.experiment import make_experiment
+from sandbox.experiment.file import MATRICES, read_matrix
+from sandbox.experiment.loads import load_of
+from sandbox.experiment.selection import make_experiment
 from sandbox.plan.images import Availability
 from sandbox.plan.planner import make_plan
 from sandbox.results.statistics.metrics import METRICS
@@ -22,8 +21,8 @@ FILES = sorted(MATRICES.glob("*.yaml"))
 def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
     matrix = read_matrix(path)
     for cell in make_experiment(matrix).cells:
-        make_plan(plan_request(cell), LIBRARY, Availability(registry=lambda: True))
-        bench_of(cell, matrix)
+        make_plan(cell.plan_request, LIBRARY, Availability(registry=lambda: True))
+        load_of(cell, matrix)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

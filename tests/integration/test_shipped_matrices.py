@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from integration.live import newest_result, run_statuses, sandbox
-from sandbox.commands.matrix_file import MATRICES, read_matrix
+from sandbox.experiment.file import MATRICES, read_matrix
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")

@@ -6,11 +6,11 @@ import uuid
 import pytest
 
 from integration.live import CHECKOUT, leftovers, run, sandbox
-from sandbox.commands.planning import planned
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.given import given_image
 from sandbox.stack.naming import project_name
+from sandbox.stack.planning import planned
 from sandbox.stack.remove import down
 from sandbox.stack.up import UpOptions, up
 

@@ -8,9 +8,9 @@ import pytest
 from sandbox.commands import calibrate
 from sandbox.commands.calibrate import CalibrateOptions, a_against_a
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.schedule import schedule
 from sandbox.results.calibration import Calibration
 from sandbox.run.calibration_file import calibration_path, change_calibration, read_calibration
-from sandbox.run.schedule import schedule
 
 OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
 
@@ -42,7 +42,7 @@ def test_a_broken_cache_is_no_calibration() -> None:
 
 
 def test_a_mistyped_profile_is_refused_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calibrate, "run_experiment", lambda *_: pytest.fail("it began"))
+    monkeypatch.setattr(calibrate, "run_resolved", lambda *_: pytest.fail("it began"))
     with pytest.raises(SandboxError, match="unknown term 'mysqll") as refused:
         calibrate.run(replace(OPTIONS, profile="mysqll@9.7"))
     assert refused.value.exit_code is ExitCode.BAD_INPUT

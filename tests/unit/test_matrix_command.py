@@ -1,21 +1,26 @@
 """A matrix or calibration that was interrupted, or came to nothing, says so as one; no engine is asked."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sandbox.commands import calibrate, matrix, matrix_data, matrix_plan, matrix_request
+from sandbox.commands import calibrate, matrix
 from sandbox.commands.calibrate import CalibrateOptions, a_against_a
-from sandbox.commands.matrix_file import read_matrix
-from sandbox.commands.matrix_request import benches_of_file
-from sandbox.commands.matrix_stacks import StackMaker
-from sandbox.commands.planning import offline_plan
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.experiment import make_experiment
+from sandbox.experiment import estimate, resolve, start
+from sandbox.experiment.file import read_matrix
+from sandbox.experiment.pool import StackStarter
+from sandbox.experiment.resolve import Plans, Resolved, resolve_file
+from sandbox.experiment.runner import Advance
+from sandbox.experiment.schedule import schedule
+from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.calibration_file import calibration_path
 from sandbox.stack.keeping import somebody_measures
+from sandbox.stack.planning import offline_plan
 
 OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
 
@@ -23,12 +28,16 @@ OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
 @pytest.fixture(autouse=True)
 def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(matrix_request, "engine_facts", lambda _: SimpleNamespace())
-    monkeypatch.setattr(matrix_request, "host_class", lambda _: "here")
-    for module in (matrix_request, matrix_data, matrix_plan):
-        monkeypatch.setattr(module, "planned", offline_plan)
-    monkeypatch.setattr(matrix, "foreseen_s", lambda *_: 0.0)
-    monkeypatch.setattr(StackMaker, "begin_alike", lambda *_: None)  # or it makes the data of a real server
+    monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
+    monkeypatch.setattr(resolve, "host_class", lambda _: "here")
+    monkeypatch.setattr(resolve, "planned", offline_plan)
+    monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
+    monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: None)  # or it makes the data of a real server
+
+
+def a_calibration() -> Resolved:
+    """Six pairs."""
+    return replace(resolve.resolve(a_against_a(OPTIONS)), blocks=6)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +50,9 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
     def stopped(*_: Any) -> None:
         raise interruption
 
-    monkeypatch.setattr(matrix, "run_matrix", stopped)
+    monkeypatch.setattr(start, "run_matrix", stopped)
     with pytest.raises(SandboxError) as told:
-        matrix.run_experiment(a_against_a(OPTIONS), 6, {}, None, False)
+        matrix.run_resolved(a_calibration())
     assert told.value.exit_code is ExitCode.INTERRUPTED
     assert told.value.lines() == [
         "interrupted before the first run",
@@ -54,20 +63,20 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
 
 def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr(StackMaker, "begin_alike", lambda *_: seen.append(somebody_measures()))
-    monkeypatch.setattr(matrix, "run_matrix", lambda *_: seen.append(somebody_measures()))
-    matrix.run_experiment(a_against_a(OPTIONS), 6, {}, None, False)
+    monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: seen.append(somebody_measures()))
+    monkeypatch.setattr(start, "run_matrix", lambda *_: seen.append(somebody_measures()))
+    matrix.run_resolved(a_calibration())
     assert seen == [True, True] and not somebody_measures()
 
 
 def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(_request: Any, _stacks: Any, _results: Any, line: Any) -> None:
-        line.done, line.runs = 3, 18
+    def gone(resolved: Resolved, _stacks: Any, _results: Any, tell: Any) -> None:
+        tell(Advance(3, 18, 6, schedule(resolved.experiment, 6, 1)[3], None))
         raise SandboxError("the Docker engine does not answer", "no socket", "try: make doctor", ExitCode.ENVIRONMENT)
 
-    monkeypatch.setattr(matrix, "run_matrix", gone)
+    monkeypatch.setattr(start, "run_matrix", gone)
     with pytest.raises(SandboxError) as told:
-        matrix.run_experiment(a_against_a(OPTIONS), 6, {}, None, False)
+        matrix.run_resolved(a_calibration())
     assert told.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
@@ -79,8 +88,8 @@ def test_a_calibration_without_a_good_pair_leaves_what_is_known(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     empty = SimpleNamespace(manifest=SimpleNamespace(matrix=None), records=list, path=tmp_path)
-    monkeypatch.setattr(calibrate, "need_images", lambda _: None)
-    monkeypatch.setattr(calibrate, "run_experiment", lambda *_: empty)
+    monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: None for cell in cells})
+    monkeypatch.setattr(calibrate, "run_resolved", lambda _: empty)
     with pytest.raises(SandboxError, match="0 pairs of the calibration were any good") as refused:
         calibrate.run(OPTIONS)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
@@ -105,6 +114,11 @@ def typed(file: str, only: str | None = None, as_json: bool = False) -> matrix.M
     return matrix.MatrixOptions(file, 5, 1, 8, only, 1, plan=False, new=False, as_json=as_json)
 
 
+def lose(monkeypatch: pytest.MonkeyPatch, lost: Mapping[str, str]) -> None:
+    """These cells cannot run here."""
+    monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: lost.get(cell.name) for cell in cells})
+
+
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A matrix file of which every cell can run here, up to the first run."""
@@ -115,9 +129,8 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX)
     monkeypatch.setattr(matrix, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(matrix, "skipped_cells", lambda _: {})
-    monkeypatch.setattr(matrix, "foreseen_s", lambda *_: 0.0)
-    monkeypatch.setattr(matrix, "run_matrix", stopped)
+    lose(monkeypatch, {})
+    monkeypatch.setattr(start, "run_matrix", stopped)
     return str(path)
 
 
@@ -139,7 +152,7 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
 @pytest.mark.usefixtures("mine")
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):
-        matrix.run_experiment(a_against_a(OPTIONS), 6, {}, None, False)
+        matrix.run_resolved(a_calibration())
     assert capsys.readouterr().err.startswith("matrix  The same against the same; about ")
 
 
@@ -147,7 +160,7 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
     monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
     lost = {f"commits-durable.threads-{threads}": "cannot be had here: x:1" for threads in (1, 4)}
-    monkeypatch.setattr(matrix, "skipped_cells", lambda _: lost)
+    lose(monkeypatch, lost)
     with pytest.raises(SandboxError) as refused:
         matrix.run(typed(mine))
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
@@ -164,13 +177,13 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
 def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
     monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
-    made = make_experiment(read_matrix(Path(mine)))
+    made = resolved_file(Path(mine)).experiment
     baselines = [each.baseline for each in made.comparisons]
     lost = {made.canary_of.name: "cannot be had here: x:1"}
-    here = matrix_plan.with_canary_here(made, lost)
+    lose(monkeypatch, lost)
+    here = resolved_file(Path(mine)).experiment
     assert here.canary_of.name in baselines and here.canary_of.name not in lost
-    assert here.key != made.key, "a result with another canary is not gone on with"
-    monkeypatch.setattr(matrix, "skipped_cells", lambda _: lost)
+    assert here.key != made.key, "a result with another canary is not resumed"
     with pytest.raises(SandboxError, match="interrupted"):
         matrix.run(typed(mine))
     lost |= dict.fromkeys(baselines, "cannot be had here: x:1")
@@ -178,20 +191,39 @@ def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
         matrix.run(typed(mine))
 
 
-def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.MonkeyPatch, mine: str) -> None:
-    made = make_experiment(read_matrix(Path(mine)))
+def resolved_file(path: Path) -> Resolved:
+    """A matrix file, resolved."""
+    return resolve_file(read_matrix(path), path, None)
+
+
+def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(MATRIX)
 
     def refusing(code: ExitCode) -> None:
         def planned(_: Any) -> None:
             raise SandboxError("no", "why", "try: x", code)
 
-        monkeypatch.setattr(matrix_plan, "planned", planned)
+        monkeypatch.setattr(resolve, "planned", planned)
 
     refusing(ExitCode.BAD_INPUT)
-    assert set(matrix_plan.skipped_cells(made).values()) == {"no: why"}
+    assert set(resolved_file(path).skipped.values()) == {"no: why"}
     refusing(ExitCode.INTERNAL)
     with pytest.raises(SandboxError, match="no"):
-        matrix_plan.skipped_cells(made)
+        resolved_file(path)
+
+
+def test_every_stack_is_planned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path, asked = tmp_path / "mine.yaml", []
+
+    def planned(request: PlanRequest) -> Plan:
+        asked.append(request)
+        return offline_plan(request)
+
+    path.write_text(MATRIX)
+    monkeypatch.setattr(resolve, "planned", planned)
+    resolved_file(path)
+    assert len(asked) == len(set(asked))
 
 
 def test_a_cell_whose_stack_has_no_such_entry_is_skipped_and_says_so(tmp_path: Path) -> None:
@@ -207,15 +239,14 @@ factors:
 baseline: {proxy: none, way: server}
 """
     )
-    made = make_experiment(read_matrix(path))
-    benches_of_file(made, path)
-    reasons = {name: reason for name, reason in matrix_plan.skipped_cells(made).items() if "via" in reason}
+    reasons = {name: reason for name, reason in resolved_file(path).skipped.items() if "via" in reason}
     assert reasons == {"proxy-none.way-proxy": "via: haproxy is not part of mysql"}
 
 
-def test_stacks_that_cannot_be_restored_are_foreseen_to_start_from_nothing(tmp_path: Path) -> None:
+def test_stacks_that_cannot_be_restored_are_known_as_such(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX.replace("{add: durable}", "{set: init_file=/x.sql}"))
-    engine: Any = SimpleNamespace()
-    request = matrix_request.matrix_request(make_experiment(read_matrix(path)), 6, {}, 1, False, engine)
-    assert request.from_nothing == {"arm2"} and request.proxied == set()
+    lose(monkeypatch, {})
+    stacks = resolved_file(path).stacks
+    assert [name for name, stack in stacks.items() if not stack.dataset] == ["arm2"]
+    assert not any(stack.has_proxy for stack in stacks.values())

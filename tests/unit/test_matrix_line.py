@@ -3,9 +3,9 @@
 import io
 
 from sandbox.commands.matrix_line import MatrixLine
-from sandbox.plan.matrix import Cell, Change
-from sandbox.run.matrix import Advance
-from sandbox.run.schedule import ScheduledRun
+from sandbox.experiment.definition import Cell, Change
+from sandbox.experiment.runner import Advance
+from sandbox.experiment.schedule import ScheduledRun
 from sandbox.workloads.common.model import Progress, Second
 
 CELL = Cell({"threads": "4"}, Change(profile="mysql", threads=4))
@@ -26,7 +26,6 @@ def told(stream: io.StringIO) -> str:
     for event in (Progress("start", "arm1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
         line(event)
     line.close()
-    assert (line.done, line.runs) == (11, 99)
     return stream.getvalue()
 
 

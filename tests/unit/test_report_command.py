@@ -8,9 +8,9 @@ import pytest
 from sandbox.commands import report
 from sandbox.commands.made_up import write_made_up
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.result import part_of
 from sandbox.results.observe import noted
 from sandbox.results.store import ResultFolder
-from sandbox.run.matrix_result import part_of
 from unit.results.samples import sample_record
 from unit.results.test_store import STARTED, manifest
 

@@ -16,14 +16,16 @@ from sandbox.cli import app
 from sandbox.commands import smoke
 from sandbox.commands.smoke import SideOptions, SmokeOptions
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment import resolve
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.result import part_of
+from sandbox.experiment.selection import Experiment
 from sandbox.library import CHECKOUT
 from sandbox.make_entry import command_options, variable_of
-from sandbox.plan.experiment import Experiment
 from sandbox.results.observe import kind_of_canary
 from sandbox.results.record import Record
 from sandbox.results.store import Manifest, ResultFolder
 from sandbox.run.calibration_file import change_calibration, read_calibration
-from sandbox.run.matrix_result import Gate, part_of
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 
@@ -55,13 +57,12 @@ class Host:
         self.added: list[int] = []
         """Blocks that the gate asked for."""
 
-    def run(
-        self, experiment: Experiment, blocks: int, _: Any, seed: int | None, afresh: bool, gate: Gate
-    ) -> ResultFolder:
+    def run(self, resolved: Resolved) -> ResultFolder:
         """A look, and what the gate adds to it."""
-        assert (blocks, afresh) == (BLOCKS, True)
-        self.experiments.append(experiment)
-        self.seeds.append(seed)
+        blocks, gate = resolved.blocks, resolved.gate
+        assert (blocks, resolved.afresh) == (BLOCKS, True) and gate
+        self.experiments.append(resolved.experiment)
+        self.seeds.append(resolved.seed)
         sample = look()
         manifest = Manifest(
             kind="matrix", slug="smoke", profile="mysql", command=["sandbox", "smoke"],
@@ -98,10 +99,12 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     """A host whose looks are what a test wants them to be; its profiles are those of the small library."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Host(tmp_path / "results")
-    monkeypatch.setattr(smoke, "run_experiment", made.run)
+    monkeypatch.setattr(smoke, "run_resolved", made.run)
     monkeypatch.setattr(smoke, "given_image", made.given)
     monkeypatch.setattr(smoke, "volumes_of", lambda *_: made.volumes)
-    monkeypatch.setattr(smoke, "planned", lambda request: plan(request.profile, image=request.image))
+    monkeypatch.setattr(resolve, "planned", lambda request: plan(request.profile, image=request.image))
+    monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
+    monkeypatch.setattr(resolve, "host_class", lambda _: "here")
     return made
 
 
@@ -244,7 +247,7 @@ def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.Monke
     def stopped(*_: Any, **__: Any) -> None:
         raise SandboxError("interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED)
 
-    monkeypatch.setattr(smoke, "run_experiment", stopped)
+    monkeypatch.setattr(smoke, "run_resolved", stopped)
     with pytest.raises(SandboxError) as told:
         smoke.run(options())
     assert told.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in told.value.known

@@ -3,15 +3,13 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sandbox.commands.matrix import run_experiment
-from sandbox.commands.matrix_plan import need_images, plan_request
-from sandbox.commands.matrix_request import bench_of
-from sandbox.commands.planning import planned
+from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.experiment import Experiment
-from sandbox.plan.matrix import Cell, Change, Matrix
+from sandbox.experiment.definition import Cell, Change, Matrix
+from sandbox.experiment.resolve import need_baseline, resolve
+from sandbox.experiment.selection import Experiment
 from sandbox.report.text_table import text_table
 from sandbox.results.observe import canary_differences, kind_of_canary
 from sandbox.results.statistics.many import FEWEST_BLOCKS
@@ -38,11 +36,9 @@ class CalibrateOptions:
 
 def run(options: CalibrateOptions) -> int:
     """Runs A/A pairs, keeps what they say, prints it; returns the exit code."""
-    experiment = a_against_a(options)
-    bench_of(experiment.cells[0], experiment.matrix)  # what was mistyped is refused before anything starts
-    planned(plan_request(experiment.cells[0]))
-    need_images(experiment)
-    result = run_experiment(experiment, options.pairs, {}, None, False)
+    resolved = replace(resolve(a_against_a(options)), blocks=options.pairs)
+    need_baseline(resolved)
+    result = run_resolved(resolved)
     part, records = result.manifest.matrix, result.records()
     kind = kind_of_canary(part, records) if part else None
     differences = canary_differences(part, records) if part else {}

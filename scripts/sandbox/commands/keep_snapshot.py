@@ -7,13 +7,13 @@ import time
 import traceback
 from typing import Any
 
-from sandbox.commands.planning import planned
 from sandbox.plan.compose import Identity
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
 from sandbox.stack.keeping import somebody_measures
 from sandbox.stack.locks import cache_folder
+from sandbox.stack.planning import planned
 from sandbox.stack.snapshots.basis import ensure_basis
 from sandbox.stack.snapshots.take import Wish, take
 from sandbox.stack.stack import Stack

@@ -1,42 +1,24 @@
 """matrix: runs every combination of a matrix file in an honest order, and says which differences are real."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
-from sandbox.commands.matrix_apart import apart_by_data
-from sandbox.commands.matrix_data import DataMaker, data_of_arms, foreseen_s
-from sandbox.commands.matrix_file import find_matrix, matrix_path
 from sandbox.commands.matrix_line import MatrixLine
-from sandbox.commands.matrix_plan import (
-    foresee,
-    foreseen_words,
-    need_baseline,
-    need_comparison,
-    settled,
-    show_plan,
-    skipped_cells,
-    with_canary_here,
-)
-from sandbox.commands.matrix_request import benches_of_arms, benches_of_file, matrix_request, stack_requests
-from sandbox.commands.matrix_stacks import StackMaker
 from sandbox.commands.measure import RESULTS
+from sandbox.console import Progress
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.experiment import Experiment, make_experiment
-from sandbox.plan.matrix import Matrix
-from sandbox.report.matrix_view import experiment_lines
+from sandbox.experiment.definition import Matrix
+from sandbox.experiment.estimate import Estimate, estimate
+from sandbox.experiment.file import find_matrix, matrix_path
+from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
+from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
+from sandbox.experiment.start import start
+from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
 from sandbox.results.calibration import Known
-from sandbox.results.observe import canary_differences, kind_of_canary, noise_of, noted
-from sandbox.results.statistics.many import blocks_for_one
 from sandbox.results.store import ResultFolder
-from sandbox.run.arms import Arms
-from sandbox.run.calibration_file import change_calibration, read_calibration
-from sandbox.run.matrix import run_matrix
-from sandbox.run.matrix_result import Gate, part_of
 from sandbox.stack.engine import Docker
-from sandbox.stack.keeping import measuring
-from sandbox.stack.locks import locked
-from sandbox.stack.remove import LOCK_PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -56,46 +38,64 @@ class MatrixOptions:
 
 def run(options: MatrixOptions) -> int:
     """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for what cannot be run at all."""
-    matrix = settled(_adjusted(find_matrix(options.matrix), options))
-    experiment = make_experiment(matrix, options.only)
-    benches = benches_of_file(experiment, matrix_path(options.matrix))  # refused before anything starts
-    files = {
-        cell.change.workload or "": bench.workload.file for cell, bench in zip(experiment.cells, benches, strict=True)
-    }
-    experiment = apart_by_data(experiment, benches)
-    experiment = replace(experiment, own_files={word: file.sha256 for word, file in files.items() if file})
-    skipped = skipped_cells(experiment)
-    experiment = with_canary_here(experiment, skipped)
-    blocks = experiment.matrix.blocks or blocks_for_one(experiment.tests_without(skipped))
+    matrix = _adjusted(find_matrix(options.matrix), options)
+    resolved = resolve_file(matrix, matrix_path(options.matrix), options.only)
+    resolved = replace(resolved, seed=options.seed, afresh=options.new)
     if options.plan:
-        docker = Docker()
-        request = matrix_request(experiment, blocks, skipped, options.seed, options.new, docker)
-        data_s = foreseen_s(data_of_arms(benches_of_arms(experiment, skipped)), docker)
-        return show_plan(request, RESULTS, data_s, options.as_json)
-    need_baseline(experiment, skipped)
-    need_comparison(experiment, skipped)
-    result = run_experiment(experiment, blocks, skipped, options.seed, options.new, plan=True)
+        return _show_plan(resolved, options.as_json)
+    need_baseline(resolved)
+    need_comparison(resolved)
+    result = run_resolved(resolved, plan=True)
     known = known_noise(result)
     learn_from(result)
     return show_result(result, options.as_json, known)
 
 
-def known_noise(result: ResultFolder) -> Known:
-    """What this host's own noise is known to be for runs such as these, by their workloads."""
-    return noise_of(part_of(result), result.records(), read_calibration())
+def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
+    """The matrix with what was given on the command line. Raises SandboxError (exit 2) for a number that is none."""
+    given = {"seconds": options.seconds, "warmup": options.warmup, "blocks": options.blocks}
+    least = {"seconds": 1, "warmup": 0, "blocks": 1}
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        if value < least[name]:
+            word = name.upper()
+            known = f"at least {least[name]}"
+            raise SandboxError(f"{word}={value} cannot be used", known, f"try: make matrix {word}={least[name]}")
+    return matrix.model_copy(update=changes)
 
 
-def note_noise(result: ResultFolder, known: Known) -> None:
-    """Enters what was known in the result: a report that is made later says the same."""
-    result.note_calibration(noted(part_of(result), result.records(), known))
+def _show_plan(resolved: Resolved, as_json: bool) -> int:
+    """Prints what would be run."""
+    expected = estimate(resolved, RESULTS, Docker())
+    if as_json:
+        print(json.dumps(experiment_data(resolved, expected), indent=2))
+    else:
+        print("\n".join(experiment_lines(resolved, expected)))
+    return int(ExitCode.OK)
 
 
-def learn_from(result: ResultFolder) -> None:
-    """Adds the canary to what is known of this host."""
-    part, records = result.manifest.matrix, result.records()
-    kind = kind_of_canary(part, records) if part else None
-    if part and kind:
-        change_calibration(lambda known: known.grown(kind, canary_differences(part, records)))
+def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
+    """Runs it with progress on standard error. ``plan``: begins with all that PLAN=1 shows.
+
+    Raises SandboxError as `start` does.
+    """
+    line = MatrixLine()
+    expected = estimate(resolved, RESULTS, Docker())
+    if plan:
+        line.plan(experiment_lines(resolved, expected))
+    else:
+        line.line("; ".join([resolved.experiment.matrix.title, *_in_words(expected)]))
+    try:
+        return start(resolved, RESULTS, line, line.line, partial(Progress, "matrix"))
+    finally:
+        line.close()
+
+
+def _in_words(expected: Estimate) -> Iterable[str]:
+    if expected.resumes:
+        name, done = expected.resumes
+        yield f"goes on with {name}, where {done} runs are done"
+    yield f"about {duration(expected.seconds)}"
 
 
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
@@ -120,72 +120,3 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
         print("\n".join([*verdict_lines(part, judged, records), *lost, *files]))
     return int(ExitCode.OK)
-
-
-def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
-    """The matrix with what was given on the command line. Raises SandboxError (exit 2) for a number that is none."""
-    given = {"seconds": options.seconds, "warmup": options.warmup, "blocks": options.blocks}
-    least = {"seconds": 1, "warmup": 0, "blocks": 1}
-    changes = {name: value for name, value in given.items() if value is not None}
-    for name, value in changes.items():
-        if value < least[name]:
-            word = name.upper()
-            known = f"at least {least[name]}"
-            raise SandboxError(f"{word}={value} cannot be used", known, f"try: make matrix {word}={least[name]}")
-    return matrix.model_copy(update=changes)
-
-
-def run_experiment(
-    experiment: Experiment,
-    blocks: int,
-    skipped: Mapping[str, str],
-    seed: int | None,
-    afresh: bool,
-    gate: Gate | None = None,
-    plan: bool = False,
-) -> ResultFolder:
-    """Runs it on stacks of its own, with progress on standard error. Raises SandboxError (exit 130) on Ctrl-C.
-
-    ``gate``: with a block before the first that is thrown away, not beyond the first failure of the environment, and
-    with as many blocks more as it asks for.
-    ``plan``: begins with all that PLAN=1 shows.
-    """
-    docker, line = Docker(), MatrixLine()
-    request = matrix_request(experiment, blocks, skipped, seed, afresh, docker, gate)
-    benches = benches_of_arms(experiment, skipped)
-    data = data_of_arms(benches)
-    foreseen = foresee(request, RESULTS, foreseen_s(data, docker))
-    if plan:
-        line.plan(experiment_lines(experiment, foreseen))
-    else:
-        line.line("; ".join([experiment.matrix.title, *foreseen_words(foreseen)]))
-    prefix = f"matrix-{experiment.key[:6]}"
-    maker = StackMaker(docker)
-    stacks = Arms(prefix, stack_requests(experiment), maker.up, maker.down)
-    wait = "another command runs the same matrix; waiting for it"
-    try:
-        with locked(f"matrix-{experiment.key}", lambda: line.line(wait), LOCK_PATIENCE_S), measuring(line.line):
-            maker.begin_alike(data, benches, DataMaker(f"{prefix}-data", line, docker))
-            return run_matrix(request, stacks, RESULTS, line)
-    except KeyboardInterrupt:
-        raise _interrupted(line) from None
-    except SandboxError as error:
-        if error.exit_code is ExitCode.INTERRUPTED:
-            raise _interrupted(line) from None  # while a stack was starting, which tells only of itself
-        if error.exit_code is ExitCode.ENVIRONMENT and line.runs:
-            known = f"{error.known}; {line.done} of {line.runs} runs are saved"
-            goes_on = "" if gate else " (it goes on from there)"
-            after = f"{error.next_step}; then the same command again{goes_on}"
-            raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
-        raise
-    finally:
-        line.close()
-
-
-def _interrupted(line: MatrixLine) -> SandboxError:
-    return SandboxError(
-        f"interrupted after {line.done} of {line.runs} runs" if line.runs else "interrupted before the first run",
-        "every run that ended is saved, and every stack of the matrix is removed",
-        "try: the same command again   (it goes on from there)",
-        ExitCode.INTERRUPTED,
-    )

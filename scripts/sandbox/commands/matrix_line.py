@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from sandbox.commands.measure import fitted, second_text
+from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks
 from sandbox.report.matrix_view import duration
-from sandbox.run.matrix import Advance, MatrixEvent, MoreBlocks
 from sandbox.workloads.common.model import Progress, Second
 
 _TOLD_STEPS = ("start", "host check")
@@ -21,12 +21,10 @@ class MatrixLine:
         self._terminal = self._stream.isatty()
         self._open = False
         self._head = ""
-        self.done = self.runs = 0
 
     def __call__(self, event: MatrixEvent) -> None:
         """Shows one event."""
         if isinstance(event, Advance):
-            self.done, self.runs = event.done, event.runs
             self._head = _advance_text(event)
             self._moving(self._head) if self._terminal else self.line(self._head)
         elif isinstance(event, MoreBlocks):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox import console
-from sandbox.commands.workload import parse_options, resolve_workload
 from sandbox.library import CHECKOUT
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
@@ -16,6 +15,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.find import find_stack
 from sandbox.stack.keeping import measuring
 from sandbox.workloads.common.model import Event, Progress, Second, make_parameters, refuse_unused
+from sandbox.workloads.common.resolve import parse_options, resolve_workload
 
 RESULTS = CHECKOUT / "results"
 

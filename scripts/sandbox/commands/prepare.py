@@ -4,7 +4,7 @@ import json
 import textwrap
 from dataclasses import asdict
 
-from sandbox.commands.planning import need_profile, planned
+from sandbox.commands.planning import need_profile
 from sandbox.console import Progress
 from sandbox.errors import ExitCode
 from sandbox.library import load_library, load_lock
@@ -13,6 +13,7 @@ from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
 from sandbox.stack.pins import lock_images
+from sandbox.stack.planning import planned
 from sandbox.stack.supply import all_built, ensure_images, supply
 
 

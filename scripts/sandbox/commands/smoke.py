@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from sandbox.commands.matrix import known_noise, learn_from, note_noise, run_experiment
-from sandbox.commands.matrix_plan import plan_request
-from sandbox.commands.matrix_request import bench_of
-from sandbox.commands.planning import check_limits, need_profile, planned
+from sandbox.commands.matrix import run_resolved
+from sandbox.commands.planning import need_profile
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.gate import BASE, HEAD, Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.resolve import Resolved, resolve
+from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
+from sandbox.plan.apply import check_limits
 from sandbox.plan.compose import Identity, compose_document
-from sandbox.plan.experiment import Experiment
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.plan.smoke import BASE, HEAD, Side, SmokeLoad, smoke_experiment
 from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
@@ -26,7 +26,6 @@ from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.observe import judge_matrix, noise_of
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
-from sandbox.run.matrix_result import part_of
 from sandbox.run.open_run import LARGEST_SEED
 from sandbox.stack.engine import Docker
 from sandbox.stack.given import given_image, volumes_of
@@ -71,10 +70,10 @@ def run(options: SmokeOptions) -> int:
     """
     sides = {name: _side(name, options) for name in (BASE, HEAD)}
     load = SmokeLoad(options.workload, options.threads, options.rows, TABLES, SECONDS, WARM_UP_S)
-    with _images(sides) as resolved:
-        experiment = smoke_experiment(resolved[BASE], resolved[HEAD], load)
-        _refuse(experiment)
-        results = _looks(experiment, options.seed)
+    with _images(sides) as given:
+        resolved = replace(resolve(smoke_experiment(given[BASE], given[HEAD], load)), blocks=BLOCKS, afresh=True)
+        _refuse(resolved)
+        results = _looks(replace(resolved, gate=_blocks_to_add), options.seed)
     looks = [smoke_look(result) for result in results]
     lost = next((record for record in looks[-1].records if record.status == "infra_error"), None)
     log = _log_tail(results[-1], lost) if lost else []
@@ -119,15 +118,13 @@ def _images(sides: dict[str, Side]) -> Iterator[dict[str, Side]]:
         }
 
 
-def _refuse(experiment: Experiment) -> None:
+def _refuse(resolved: Resolved) -> None:
     """What cannot work is refused before anything starts."""
     docker = Docker()
-    for cell in experiment.cells:
-        bench_of(cell, experiment.matrix)
-        plan = planned(plan_request(cell))
+    for plan in [stack.plan for stack in resolved.stacks.values() if stack.plan]:
         refuse_unavailable(plan, docker)
-        if cell.change.image:
-            _refuse_volumes(plan, volumes_of(cell.change.image, docker))
+        if plan.request.image:
+            _refuse_volumes(plan, volumes_of(plan.request.image, docker))
 
 
 def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
@@ -145,18 +142,18 @@ def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
         )
 
 
-def _looks(experiment: Experiment, seed: int | None) -> list[ResultFolder]:
+def _looks(resolved: Resolved, seed: int | None) -> list[ResultFolder]:
     """One look, and where that is worse a repetition: new stacks, another seed."""
-    first = _run(experiment, seed)
+    first = _run(replace(resolved, seed=seed))
     if smoke_look(first).look.state != "suspected":
         return [first]
     print("smoke  looks worse; a fresh repetition on new stacks decides", file=sys.stderr, flush=True)
-    return [first, _run(experiment, seed and seed % LARGEST_SEED + 1)]
+    return [first, _run(replace(resolved, seed=seed and seed % LARGEST_SEED + 1))]
 
 
-def _run(experiment: Experiment, seed: int | None) -> ResultFolder:
+def _run(resolved: Resolved) -> ResultFolder:
     try:
-        result = run_experiment(experiment, BLOCKS, {}, seed, afresh=True, gate=_blocks_to_add)
+        result = run_resolved(resolved)
     except SandboxError as error:
         if error.exit_code is not ExitCode.INTERRUPTED:
             raise

@@ -157,3 +157,15 @@ def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:
 
 def _pick(nodes: tuple[Node, ...], changed: dict[str, Node]) -> tuple[Node, ...]:
     return tuple(changed[node.name] for node in nodes)
+
+
+def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
+    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine would take."""
+    if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
+        raise SandboxError(f"CPUS={cpus} is not a number of processors", "such as 1 or 0.5", "try: CPUS=1")
+    if cpus is not None and float(cpus) <= 0:
+        raise SandboxError(f"CPUS={cpus} leaves a server no processor", "such as 1 or 0.5", "try: CPUS=0.5")
+    if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
+        raise SandboxError(f"MEMORY={memory} is not an amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
+    if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
+        raise SandboxError(f"cpuset: '{cpuset}' is no list of processors", "such as 0 or 0-1,3", "try: cpuset: 0-1")

@@ -2,12 +2,13 @@
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from sandbox.plan.experiment import Experiment, cell_data
-from sandbox.plan.matrix import Cell
+from sandbox.experiment.definition import Cell
+from sandbox.experiment.estimate import Estimate
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.selection import Experiment, cell_data
 from sandbox.report.text_table import text_table
 from sandbox.results.statistics.many import blocks_for_one
 
@@ -22,48 +23,36 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-@dataclass(frozen=True)
-class Foreseen:
-    """What is known of a matrix before it starts. ``arms``: the name of each cell's stack, by the cell's name.
-
-    ``seconds``: of what is left of it; ``going_on``: the unfinished result that it goes on with, and runs done there.
-    """
-
-    blocks: int
-    skipped: Mapping[str, str]
-    seconds: float
-    arms: Mapping[str, str]
-    going_on: tuple[str, int] | None = None
-
-
-def experiment_lines(experiment: Experiment, foreseen: Foreseen) -> list[str]:
+def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
     """What PLAN=1 prints: question, factors, stacks, cells, how many runs, how long, and what they can tell."""
+    experiment = resolved.experiment
     matrix = experiment.matrix
     lines = [*_wrapped("", matrix.title), *_wrapped("", matrix.question), ""]
     for factor, levels, told in _factors(experiment):
         lines += [*_wrapped(f"  {factor}: ", levels), f"    {told}"]
-    lines += ["", *_stacks(experiment, foreseen), ""]
-    lines += [f"  {line}" for line in text_table(("cell", "stack", ""), _cells(experiment, foreseen))]
-    return [*lines, "", *_size(experiment, foreseen)]
+    lines += ["", *_stacks(resolved), ""]
+    lines += [f"  {line}" for line in text_table(("cell", "stack", ""), _cells(resolved))]
+    return [*lines, "", *_size(resolved, expected)]
 
 
-def experiment_data(experiment: Experiment, foreseen: Foreseen) -> dict[str, Any]:
+def experiment_data(resolved: Resolved, expected: Estimate) -> dict[str, Any]:
     """The same as JSON data."""
+    experiment = resolved.experiment
     return {
         "matrix": experiment.matrix.name,
         "key": experiment.key,
         "depth": experiment.matrix.depth,
         "cells": {cell.name: cell_data(cell) for cell in experiment.cells},
-        "stacks": dict(foreseen.arms),
+        "stacks": dict(experiment.stack_of),
         "comparisons": [{"cell": each.cell, "baseline": each.baseline} for each in experiment.comparisons],
         "canary_of": experiment.canary.baseline,
-        "blocks": foreseen.blocks,
-        "blocks_for_one_difference": blocks_for_one(experiment.tests_without(foreseen.skipped)),
-        "skipped": dict(foreseen.skipped),
+        "blocks": resolved.blocks,
+        "blocks_for_one_difference": blocks_for_one(experiment.tests_without(resolved.skipped)),
+        "skipped": dict(resolved.skipped),
         "left_out": {name: list(levels) for name, levels in experiment.left_out.items()},
-        "goes_on_with": foreseen.going_on[0] if foreseen.going_on else None,
-        "runs_done": foreseen.going_on[1] if foreseen.going_on else 0,
-        "predicted_s": round(foreseen.seconds),
+        "goes_on_with": expected.resumes[0] if expected.resumes else None,
+        "runs_done": expected.resumes[1] if expected.resumes else 0,
+        "predicted_s": round(expected.seconds),
     }
 
 
@@ -86,17 +75,16 @@ def _factors(experiment: Experiment) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _stacks(experiment: Experiment, foreseen: Foreseen) -> list[str]:
+def _stacks(resolved: Resolved) -> list[str]:
     """Each stack with what it is made from, and why it cannot run here; its cells need no restart among them."""
-    restart = experiment.matrix.depth == "restart"
+    restart = resolved.experiment.matrix.depth == "restart"
     lines = ["  stacks, each started anew for every block:" if restart else "  stacks, all up side by side:"]
     told = set()
-    for cell in experiment.cells:
-        arm = foreseen.arms[cell.name]
-        if arm not in told:
-            told.add(arm)
-            lines += _wrapped(f"    {arm}  ", " ".join([cell.change.expression, *_given(cell)]))
-            lines += _wrapped("          skipped: ", foreseen.skipped.get(cell.name, ""))
+    for each in resolved.cells.values():
+        if each.stack not in told:
+            told.add(each.stack)
+            lines += _wrapped(f"    {each.stack}  ", " ".join([each.cell.change.expression, *_given(each.cell)]))
+            lines += _wrapped("          skipped: ", each.skipped or "")
     return lines
 
 
@@ -118,26 +106,24 @@ def _wrapped(head: str, text: str) -> list[str]:
     )  # fmt: skip
 
 
-def _cells(experiment: Experiment, foreseen: Foreseen) -> list[tuple[str, str, str]]:
-    return [
-        (cell.name, foreseen.arms[cell.name], "skipped" if cell.name in foreseen.skipped else "runs")
-        for cell in experiment.cells
-    ]
+def _cells(resolved: Resolved) -> list[tuple[str, str, str]]:
+    return [(name, each.stack, "skipped" if each.skipped else "runs") for name, each in resolved.cells.items()]
 
 
-def _size(experiment: Experiment, foreseen: Foreseen) -> list[str]:
-    matrix, blocks, tests = experiment.matrix, foreseen.blocks, experiment.tests_without(foreseen.skipped)
+def _size(resolved: Resolved, expected: Estimate) -> list[str]:
+    experiment, blocks = resolved.experiment, resolved.blocks
+    matrix, tests = experiment.matrix, experiment.tests_without(resolved.skipped)
     needed = blocks_for_one(tests)
-    cells = len(experiment.cells) - len(foreseen.skipped)
+    cells = len(experiment.cells) - len(resolved.skipped)
     number = (cells + 1) * blocks
     runs = f"{number} runs of {matrix.warmup} + {matrix.seconds} s"
     lines = [f"{cells} cells and the canary, {blocks} blocks: {runs} at depth {matrix.depth}"]
-    if foreseen.going_on:
-        name, done = foreseen.going_on
+    if expected.resumes:
+        name, done = expected.resumes
         lines += [f"goes on with results/{name}: {done} of {number} runs are done (NEW=1 begins afresh)"]
-        lines += [f"about {duration(foreseen.seconds)} for the rest"]
+        lines += [f"about {duration(expected.seconds)} for the rest"]
     else:
-        lines[0] += f", about {duration(foreseen.seconds)}"
+        lines[0] += f", about {duration(expected.seconds)}"
     lines.append(f"{tests} comparisons at once: one lone difference among them takes {needed} blocks")
     if blocks < needed:
         lines.append(f"WARNING: with {blocks} blocks no lone difference can be called real (BLOCKS={needed})")

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
-from sandbox.plan.smoke import BASE, HEAD
+from sandbox.experiment.gate import BASE, HEAD
 from sandbox.report.load_told import options_told, tables_told
 from sandbox.report.matrix_view import duration
 from sandbox.report.smoke_sentence import sentence

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sandbox.plan.matrix import Adjustment
 from sandbox.results.calibration import Known
+from sandbox.results.matrix_part import Adjustment
 from sandbox.results.record import Status
 from sandbox.results.statistics.many import benjamini_hochberg, holm
 from sandbox.results.statistics.margin import spread

@@ -1,9 +1,13 @@
 """What the manifest of a matrix says: the cells, what is compared with what, and how the machine did meanwhile."""
 
+from typing import Literal
+
 from pydantic import Field
 
-from sandbox.plan.matrix import Adjustment, Depth
 from sandbox.results.record import Part
+
+Adjustment = Literal["Holm", "Benjamini-Hochberg"]
+Depth = Literal["slices", "restart"]
 
 
 class CellPart(Part):

@@ -3,8 +3,8 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from sandbox.plan.condition import CONDITION, Condition
 from sandbox.results.record import CheckRecord, Metrics, Status
+from sandbox.run.condition import CONDITION, Condition
 from sandbox.stack.protocol import SettingProof
 
 REACHED_SHARE = 0.98

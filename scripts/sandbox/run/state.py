@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from sandbox.plan.condition import Condition
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
+from sandbox.run.condition import Condition
 from sandbox.run.sampler import Sampler
 from sandbox.run.snapshot import Snapshot
 from sandbox.run.usage import Usage

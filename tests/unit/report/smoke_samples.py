@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.plan.smoke import METRICS as PRIMARY
-from sandbox.plan.smoke import Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.gate import METRICS as PRIMARY
+from sandbox.experiment.gate import Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.result import matrix_part
 from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.results.gate import Look
 from sandbox.results.matrix_part import HostCheck, MatrixPart
 from sandbox.results.observe import judge_matrix
 from sandbox.results.record import Record
-from sandbox.run.matrix_result import MatrixRequest, matrix_part
+from unit.experiment.resolved import resolved
 from unit.results.samples import METRICS, sample_record
 
 BLOCKS = 8
@@ -24,8 +25,8 @@ def part(seed: int, checks: Sequence[HostCheck] = (), blocks: int = BLOCKS) -> M
     """The plan of a look."""
     load = SmokeLoad("oltp_read_only", 2, 25_000, 4, 5, 1)
     experiment = smoke_experiment(Side("mysql@9.7"), Side("mysql@9.7", cpus="0.5"), load)
-    request = MatrixRequest(experiment, blocks, seed, lambda _: None, {}, "Test CPU, 2 cores", gate=lambda _: 0)  # type: ignore[arg-type,return-value]
-    return matrix_part(request).model_copy(update={"host_checks": list(checks)})
+    made = resolved(experiment, blocks=blocks, seed=seed, host_class="Test CPU, 2 cores", gate=lambda _: 0)
+    return matrix_part(made).model_copy(update={"host_checks": list(checks)})
 
 
 def records(

@@ -4,9 +4,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from sandbox.plan.experiment import Experiment, make_experiment
-from sandbox.plan.matrix import Matrix
-from sandbox.report.matrix_view import Foreseen, duration, experiment_data, experiment_lines
+from sandbox.experiment.definition import Matrix
+from sandbox.experiment.estimate import Estimate
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.selection import Experiment, make_experiment
+from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
+from unit.experiment.resolved import resolved
 
 
 def experiment(only: str | None = None) -> Experiment:
@@ -22,14 +25,15 @@ def experiment(only: str | None = None) -> Experiment:
     return make_experiment(Matrix.model_validate(data), only)
 
 
-def foreseen(made: Experiment, blocks: int = 8, seconds: float = 700, **known: Any) -> Foreseen:
+def resolved_and_expected(
+    made: Experiment, blocks: int = 8, seconds: float = 700, **known: Any
+) -> tuple[Resolved, Estimate]:
     """What is known of it before it starts."""
-    stacks = {cell.name: "arm1" if "off" in cell.name else "arm2" for cell in made.cells}
-    return Foreseen(blocks, known.get("skipped", {}), seconds, stacks, known.get("going_on"))
+    return resolved(made, blocks=blocks, skipped=known.get("skipped")), Estimate(seconds, known.get("resumes"))
 
 
 def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> None:
-    text = "\n".join(experiment_lines(experiment(), foreseen(experiment())))
+    text = "\n".join(experiment_lines(*resolved_and_expected(experiment())))
     assert "  rewriter: [off], on\n    a stack of its own for each" in text
     assert "  threads: 1, 16, 64\n    on the same stack" in text
     assert "6 cells and the canary, 8 blocks: 56 runs of 2 + 10 s at depth slices, about 12 min" in text
@@ -42,24 +46,24 @@ def test_long_questions_and_long_lists_of_what_is_left_out_are_wrapped() -> None
     made = experiment("threads=1")
     asked = made.matrix.model_copy(update={"title": "A title " * 20, "question": "What does it cost? " * 10})
     told = replace(made, matrix=asked, left_out={"threads": [str(number) for number in range(100)]})
-    lines = experiment_lines(told, foreseen(told))
+    lines = experiment_lines(*resolved_and_expected(told))
     assert max(map(len, lines)) <= 100
     assert "left out: threads 0, 1, 2," in "\n".join(lines) and lines[-1].endswith(" 98, 99")
 
 
 def test_too_few_blocks_are_warned_of() -> None:
-    assert any("WARNING: with 6 blocks" in line for line in experiment_lines(experiment(), foreseen(experiment(), 6)))
+    assert any("WARNING: with 6 blocks" in line for line in experiment_lines(*resolved_and_expected(experiment(), 6)))
 
 
 def test_what_cannot_run_or_was_left_out_is_told() -> None:
     skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (1, 16)}
     made = experiment("threads=1,16")
-    lines = experiment_lines(made, foreseen(made, skipped=skipped))
+    lines = experiment_lines(*resolved_and_expected(made, skipped=skipped))
     assert lines[lines.index("    arm2  mysql+rewriter") + 1] == "          skipped: no image"
     assert [line.split()[2] for line in lines if "rewriter-on" in line] == ["skipped"] * 2
     assert any(line.startswith("0 comparisons at once") for line in lines), "nothing is left to compare"
     assert "left out: threads 64" in lines
-    data = json.loads(json.dumps(experiment_data(made, foreseen(made, 8, 61.4, skipped=skipped))))
+    data = json.loads(json.dumps(experiment_data(*resolved_and_expected(made, 8, 61.4, skipped=skipped))))
     assert data["skipped"] == skipped and data["predicted_s"] == 61 and data["left_out"] == {"threads": ["64"]}
     assert data["cells"]["rewriter-on.threads-16"]["change"] == {
         "profile": "mysql", "add": ["rewriter"], "set": [], "options": {}, "threads": 16,
@@ -68,11 +72,11 @@ def test_what_cannot_run_or_was_left_out_is_told() -> None:
 
 def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> None:
     made = experiment()
-    known = foreseen(made, seconds=120, going_on=("20260101T000000Z-matrix-x", 40))
-    text = "\n".join(experiment_lines(made, known))
+    known = resolved_and_expected(made, seconds=120, resumes=("20260101T000000Z-matrix-x", 40))
+    text = "\n".join(experiment_lines(*known))
     assert "goes on with results/20260101T000000Z-matrix-x: 40 of 56 runs are done (NEW=1 begins afresh)" in text
     assert "about 2 min for the rest" in text
-    data = experiment_data(made, known)
+    data = experiment_data(*known)
     assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.plan.smoke import METRICS
+from sandbox.experiment.gate import METRICS
 from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_told import SmokeTold

@@ -1,0 +1,147 @@
+"""The data of the stacks of an experiment: made once, kept as a snapshot, restored for every stack that is started."""
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.basis import data_request
+from sandbox.plan.compose import plan_hash
+from sandbox.plan.model import Plan, PlanRequest
+from sandbox.run.open_run import open_stack
+from sandbox.run.state import BenchRequest, RunEndedError
+from sandbox.run.steps import wait_until_applied
+from sandbox.stack.engine import Docker
+from sandbox.stack.events import OnEvent
+from sandbox.stack.locks import locked
+from sandbox.stack.planning import planned_bases
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.remove import down
+from sandbox.stack.snapshots.restore import usable
+from sandbox.stack.snapshots.take import Wish, take_stopped
+from sandbox.stack.up import UpOptions, up
+from sandbox.workloads.common.model import DataNeed, Event, WorkloadError
+from sandbox.workloads.common.prepared import ROWS_SEED
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """What a stack is restored from: the plan of the stack that it is made on, and the loads that need it."""
+
+    key: str
+    plan: Plan
+    loads: tuple[BenchRequest, ...]
+
+    def is_here(self, docker: Docker) -> bool:
+        """Whether this machine has it."""
+        return usable(docker, self.plan, self.key) is not None
+
+
+def dataset_of(plan: Plan, loads: Sequence[BenchRequest], plans: Callable[[PlanRequest], Plan]) -> Dataset | None:
+    """What a stack of a plan with these loads is restored from; None where it cannot be restored."""
+    request = data_request(plan)
+    if request is None:
+        return None
+    made_on, needing = plans(request), tuple(needing_data(loads))
+    return Dataset(data_key(plan_hash(made_on), needing), made_on, needing)
+
+
+def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
+    """One load for each piece of data that can be kept; where two want different data in one place, the first.
+
+    What a load uses up is made anew for each phase, so nothing is kept of it.
+    """
+    chosen: dict[str, BenchRequest] = {}
+    for bench in benches:
+        workload = bench.workload.workload
+        need = workload.data_needed(bench.parameters)
+        if need is not None and not workload.consumes_data:
+            chosen.setdefault(need.prefix, bench)
+    return list(chosen.values())
+
+
+def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
+    """What is kept for these loads."""
+    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in needing_data(benches)]
+    return [need for need in needs if need]
+
+
+def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
+    """Twelve hex digits of the data that is kept for these loads on a stack of a plan (its hash)."""
+    told = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+
+
+def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], tell: Callable[[Event], None]) -> None:
+    """Makes the data of all these loads, and waits until every server of their groups has it.
+
+    Raises SandboxError (exit 4) where it cannot be made.
+    """
+    with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
+        for bench in benches:
+            session = open_stack(stack, bench, tell).session
+            try:
+                bench.workload.workload.prepare(session, Path(folder) / "prepare.log")
+                wait_until_applied(session)
+            except (WorkloadError, RunEndedError, TimeoutError) as problem:
+                raise SandboxError(
+                    "the data of the matrix cannot be made", str(problem), "try: make ps", ExitCode.ENVIRONMENT
+                ) from problem
+
+
+def first_start(name: str, bases: Mapping[str, Plan]) -> UpOptions:
+    """A start from bases where this machine has them, never from a snapshot of the stack itself."""
+    return UpOptions(name, restore=True, bases_only=True, bases=lambda: bases)
+
+
+class DatasetMaker:
+    """Makes what this machine does not have, on a stack of its own (``name``) that is gone afterwards.
+
+    ``tell``: what happens on that stack; ``note``: a line that stays; ``progress``: shows a stack that starts.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tell: Callable[[Event], None],
+        note: Callable[[str], None],
+        progress: Callable[[], AbstractContextManager[OnEvent]],
+        docker: Docker,
+    ) -> None:
+        self.name, self.tell, self.note, self.progress, self.docker = name, tell, note, progress, docker
+
+    def make_all(self, datasets: Iterable[Dataset]) -> bool:
+        """Whether all of it is here now; where some cannot be made, every stack has to make its own."""
+        try:
+            for dataset in {each.key: each for each in datasets}.values():
+                self._ensure(dataset)
+        except SandboxError as error:
+            if error.exit_code is not ExitCode.ENVIRONMENT:
+                raise
+            self.note(f"every stack makes its own data: {error.what} ({error.known})")
+            return False
+        return True
+
+    def _ensure(self, dataset: Dataset) -> None:
+        wait = "another matrix makes the same data; waiting for it"
+        with locked(f"snapshot-{dataset.key}", lambda: self.note(wait)):
+            if not dataset.is_here(self.docker):
+                self.note(f"data on {dataset.plan.profile}: made once, kept, restored for every stack")
+                self._down()  # what a matrix that was killed has left
+                try:
+                    self._make(dataset)
+                finally:
+                    self._down()
+
+    def _make(self, dataset: Dataset) -> None:
+        with self.progress() as progress:
+            started = up(dataset.plan, first_start(self.name, planned_bases(dataset.plan)), progress, self.docker)
+        prepare_data(started.stack, [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads], self.tell)
+        take_stopped(started.stack, Wish(dataset.key, started.uuid, fresh=False))
+
+    def _down(self) -> None:
+        down(self.name, lambda _: None, self.docker)

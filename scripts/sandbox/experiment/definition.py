@@ -1,0 +1,285 @@
+"""A matrix file: factors, their levels, and the cells that they make; pure data, nothing of it runs here."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from sandbox.plan.catalog import Text
+from sandbox.plan.model import PlanRequest, UserFile
+from sandbox.results.matrix_part import Adjustment, Depth
+from sandbox.run.condition import Condition, level_name, levels_by_factor
+
+CANARY = "canary"
+"""Name of the cell that is the baseline once more: what differs there is noise."""
+
+LARGEST_MATRIX = 2000
+"""Cells; more is a mistyped file, not an experiment."""
+
+Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
+
+
+class MisplacedError(ValueError):
+    """What is wrong with a matrix as a whole; ``place``: where in the file, as pydantic tells of a single key."""
+
+    def __init__(self, told: str, *place: int | str) -> None:
+        super().__init__(told)
+        self.place = place
+
+
+def _texts(value: Any) -> Any:
+    """One text, or a list of them."""
+    return [value] if isinstance(value, str) else value
+
+
+class Change(BaseModel):
+    """What a level makes different. What is not given stays; lists and ``options`` add up, all else replaces."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    profile: Text | None = None
+    """The whole expression."""
+    add: list[str] = Field(default_factory=list)
+    """Terms that are appended to the expression: settings, proxies, replicas."""
+    set: list[str] = Field(default_factory=list)
+    """Server variables, as SET= takes them."""
+    cpus: Text | None = None
+    memory: Text | None = None
+    cpuset: Text | None = None
+    image: Text | None = None
+    """A local image, or its ``sha256:…``, in the place of the database's."""
+    apart: str | None = None
+    """Levels with another word here get a stack of their own, even where nothing else tells them apart."""
+    isolation: Isolation | None = None
+    init: str | None = None
+    """SQL that runs once on the writer when it is ready."""
+    via: Text | None = None
+    workload: str | None = None
+    """A name, or a path that ends in .lua or .sql."""
+    options: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Of the workload, such as ``warehouses``; as a factor of its own ``option.warehouses: [1, 10]``."""
+    threads: int | None = Field(default=None, ge=1)
+    rate: int | None = Field(default=None, ge=1)
+    rows: int | None = Field(default=None, ge=1)
+    tables: int | None = Field(default=None, ge=1)
+    dist: str | None = None
+
+    _lists = field_validator("add", "set", mode="before")(_texts)
+
+    def over(self, base: "Change") -> "Change":
+        """This change laid over another."""
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        added = {
+            "add": [*base.add, *self.add],
+            "set": [*base.set, *self.set],
+            "options": {**base.options, **self.options},
+        }
+        return base.model_copy(update={**given, **added})
+
+    @property
+    def expression(self) -> str:
+        """The profile with all that is appended to it."""
+        return "+".join([self.profile or "", *self.add])
+
+
+OPTION_FACTOR = "option."
+"""Before the name of a workload's option, where a factor is a list of its values."""
+
+STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "image", "apart", "isolation", "init")
+"""What a server must be started for."""
+
+DEFAULT_WORKLOAD = "oltp_read_write"
+"""Of a cell that names none."""
+
+LOAD_FIELDS = ("via", "workload", "options", "threads", "rate", "rows", "tables", "dist")
+"""What changes from one run to the next on the same stack."""
+
+
+class Matrix(BaseModel):
+    """One file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: what one difference takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    name: str
+    title: str
+    question: str
+    note: str = ""
+    """What a published original found."""
+    common: Change = Change()
+    factors: dict[str, dict[str, Change]] = Field(min_length=1)
+    exclude: list[dict[str, list[str]]] = Field(default_factory=list)
+    baseline: dict[str, str]
+    """A list of levels in the file: the first of them that can run here, the others in ``baseline_else``."""
+    baseline_else: dict[str, list[str]] = Field(default_factory=dict)
+    conditions: list[Condition] = Field(default_factory=list)
+    metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
+    adjustment: Adjustment = "Benjamini-Hochberg"
+    """Holm for a gate of few metrics (docs/statistics.md, rule 6)."""
+    depth: Depth = "slices"
+    warmup: int = Field(default=2, ge=0)
+    seconds: int = Field(default=10, ge=1)
+    blocks: int | None = Field(default=None, ge=1)
+
+    @field_validator("factors", mode="before")
+    @classmethod
+    def _factors(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        return {level_name(name): _levels(level_name(name), levels) for name, levels in given.items()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _baseline(cls, given: Any) -> Any:
+        chosen = levels_by_factor(given.get("baseline")) if isinstance(given, Mapping) else None
+        if not isinstance(chosen, dict) or not all(chosen.values()):
+            return given
+        others = {factor: levels[1:] for factor, levels in chosen.items() if len(levels) > 1}
+        first = {factor: levels[0] for factor, levels in chosen.items()}
+        return {"baseline_else": others, **given, "baseline": first}
+
+    @field_validator("exclude", mode="before")
+    @classmethod
+    def _exclude(cls, given: Any) -> Any:
+        return [levels_by_factor(rule) for rule in given] if isinstance(given, list) else given
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Matrix":
+        baselines = {name: [level, *self.baseline_else.get(name, [])] for name, level in self.baseline.items()}
+        self._known(baselines, "baseline")
+        for position, rule in enumerate(self.exclude):
+            self._known(rule, "exclude", position)
+        for position, condition in enumerate(self.conditions):
+            self._known(condition.where, "conditions", position, "where")
+        for name in self.factors:
+            if not self.factors[name]:
+                raise MisplacedError(f"factor {name} has no level", "factors", name)
+            self._distinct(name)
+        size = reduce(lambda product, levels: product * len(levels), self.factors.values(), 1)
+        if size > LARGEST_MATRIX:
+            raise ValueError(f"{size} cells; the largest matrix has {LARGEST_MATRIX}")
+        if not all(cell.change.profile for cell in self.all_cells()):
+            raise ValueError("some cell has no profile: give one under common, or in every level of a factor")
+        return self
+
+    def _distinct(self, factor: str) -> None:
+        """Cells of one name would take each other's folder; on some file systems ``A`` and ``a`` are one name too."""
+        folders: dict[str, str] = {}
+        for level in self.factors[factor]:
+            other = folders.setdefault(_slug(f"{factor}-{level}").lower(), level)
+            if other != level:
+                raise MisplacedError(
+                    f"{factor}: the levels '{other}' and '{level}' would share a folder, which is named after their "
+                    f"letters and digits; give them names, as in {factor}: {{one: {{…}}, another: {{…}}}}",
+                    "factors", factor, level,
+                )  # fmt: skip
+
+    def _known(self, rule: Mapping[str, list[str]], *place: int | str) -> None:
+        for factor, levels in rule.items():
+            known = self.factors.get(factor)
+            if known is None:
+                told = f"there is no factor '{factor}'; there are {', '.join(self.factors)}"
+                raise MisplacedError(told, *place, factor)
+            for level in levels:
+                if level not in known:
+                    told = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
+                    raise MisplacedError(told, *place, factor, level)
+
+    def all_cells(self) -> Iterator["Cell"]:
+        """Every combination of levels that no exclusion rules out, in the order of the file."""
+        for levels in itertools.product(*self.factors.values()):
+            chosen = dict(zip(self.factors, levels, strict=True))
+            if not any(_matches(chosen, rule) for rule in self.exclude):
+                changes = (self.factors[factor][level] for factor, level in chosen.items())
+                yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common))
+
+    def conditions_of(self, cell: "Cell") -> tuple[Condition, ...]:
+        """What must hold of the runs of a cell."""
+        return tuple(condition for condition in self.conditions if condition.holds_for(cell.levels))
+
+    def with_baseline_among(self, runnable: Callable[["Cell"], bool]) -> "Matrix":
+        """The matrix with one baseline: of each list the first level of which some cell can run; else the first."""
+        able = [cell for cell in self.all_cells() if runnable(cell)]
+        levels = {factor: {cell.levels[factor] for cell in able} for factor in self.baseline_else}
+        chosen = {
+            factor: next((each for each in [self.baseline[factor], *others] if each in levels[factor]), None)
+            for factor, others in self.baseline_else.items()
+        }
+        found = {factor: level for factor, level in chosen.items() if level is not None}
+        return self.model_copy(update={"baseline": {**self.baseline, **found}, "baseline_else": {}})
+
+    def baseline_of(self, cell: "Cell") -> dict[str, str]:
+        """Levels of the cell that this one is compared with: the baseline's, and its own of every other factor."""
+        return {**cell.levels, **self.baseline}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination of levels, and what they come to."""
+
+    levels: dict[str, str]
+    change: Change
+
+    @cached_property
+    def name(self) -> str:
+        """``rewriter-on.threads-16``, fit for a folder."""
+        return ".".join(_slug(f"{factor}-{level}") for factor, level in self.levels.items())
+
+    @cached_property
+    def stack_key(self) -> tuple[object, ...]:
+        """Cells with the same key can run on one stack, one after the other."""
+        return tuple(str(getattr(self.change, name)) for name in STACK_FIELDS)
+
+    @cached_property
+    def load_key(self) -> tuple[object, ...]:
+        """Cells with the same key differ in nothing but their stack."""
+        return tuple(str(getattr(self.change, name)) for name in LOAD_FIELDS)
+
+    @cached_property
+    def plan_request(self) -> PlanRequest:
+        """What the stack of the cell is made from."""
+        change = self.change
+        init = change.init and UserFile(
+            f"{self.name}.sql", change.init, hashlib.sha256(change.init.encode()).hexdigest()
+        )
+        return PlanRequest(
+            change.expression,
+            self.assignments,
+            init=init or None,
+            cpus=change.cpus,
+            memory=change.memory,
+            cpuset=change.cpuset,
+            image=change.image,
+        )
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """Server variables of the cell, as SET= takes them."""
+        isolation = self.change.isolation
+        return (*self.change.set, *([f"transaction_isolation={isolation}"] if isolation else []))
+
+
+def _levels(factor: str, given: Any) -> Any:
+    """Levels as a mapping; the short form is a list of values of the key that the factor is named after."""
+    names = [level_name(value) for value in given] if isinstance(given, list | Mapping) else []
+    for name in names:
+        if names.count(name) > 1:
+            raise MisplacedError(f"factor {factor} has the level '{name}' twice", "factors", factor, name)
+    if isinstance(given, list):
+        option = factor.removeprefix(OPTION_FACTOR)
+        if option != factor:
+            return {level_name(value): {"options": {option: value}} for value in given}
+        return {level_name(value): {factor: value} for value in given}
+    if isinstance(given, Mapping):
+        return {level_name(name): change or {} for name, change in given.items()}
+    return given
+
+
+def _matches(levels: Mapping[str, str], rule: Mapping[str, list[str]]) -> bool:
+    return all(levels[factor] in excluded for factor, excluded in rule.items())
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")

@@ -1,0 +1,144 @@
+"""How long a matrix takes, before it starts or goes on: its own schedule, walked through with what things take."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.experiment.dataset import needs_kept
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.result import FINAL, unfinished
+from sandbox.experiment.schedule import ScheduledRun, schedule
+from sandbox.experiment.selection import Experiment
+from sandbox.results.store import all_results
+from sandbox.run.state import BenchRequest
+from sandbox.stack.engine import Docker
+
+# Measured on a two-core machine; what this host took for its last matrix corrects them (`known_pace`).
+RUN_OVERHEAD_S = 0.6
+"""Of a run: settings proved, servers asked before and after, sampler and load started, record saved."""
+THREAD_S = 0.006
+"""Of each thread and phase: connecting, and ending the transaction under way when the time is up."""
+PROXIED_THREAD_S = 0.013
+"""The same through a proxy: a second connection, often a second handshake."""
+START_S = 4.0
+"""Of a stack, from its data to ready, and its removal."""
+COLD_START_S = 9.0
+"""The same from nothing."""
+KEEP_DATA_S = 9.0
+"""Of data that is made once: the stack that it is made on, from nothing to ready, and its removal, and the copy."""
+ROWS_PER_S = 70_000.0
+HOST_CHECK_S = 1.0
+
+_LEAST_PACE, _MOST_PACE = 0.1, 10.0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is known of a matrix before it starts. ``seconds``: of what is left of it.
+
+    ``resumes``: the unfinished result that it resumes, and runs done there.
+    """
+
+    seconds: float
+    resumes: tuple[str, int] | None = None
+
+
+def estimate(resolved: Resolved, results: Path, docker: Docker) -> Estimate:
+    """How long what is left takes on this host, and whether an unfinished result is resumed."""
+    earlier = unfinished(resolved, results)
+    done: set[str] = set()
+    seed = resolved.seed or 1
+    if earlier is not None and earlier.manifest.matrix is not None:
+        done = {entry.run for entry in earlier.manifest.runs if entry.status in FINAL}
+        seed = earlier.manifest.matrix.seed
+    left = runs_left(resolved, seed, done)
+    pace = known_pace(results, resolved.host_class)
+    beside_s = (data_s(resolved, docker) if left else 0.0) + overhead_s(resolved, left)
+    seconds = load_s(resolved.experiment, left) + pace * beside_s
+    return Estimate(seconds, (earlier.path.name, len(done)) if earlier is not None else None)
+
+
+def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list[ScheduledRun]:
+    """What is still to be run, in order; ``done``: names of runs, ``<cell>.<block>``."""
+    planned = schedule(resolved.experiment, resolved.blocks, seed, 0 if resolved.gate else 1)
+    return [run for run in planned if run.of.name not in resolved.skipped and f"{run.cell}.{run.block}" not in done]
+
+
+def data_s(resolved: Resolved, docker: Docker) -> float:
+    """Seconds that making the data takes which this machine does not have yet."""
+    datasets = {stack.dataset.key: stack.dataset for stack in resolved.runnable_stacks if stack.dataset}
+    return sum(keeping_s(each.loads) for each in datasets.values() if not each.is_here(docker))
+
+
+def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
+    """Seconds of warm-up and measured load."""
+    return float(len(left) * (experiment.matrix.warmup + experiment.matrix.seconds))
+
+
+def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
+    """Seconds of everything else: stacks that start with their data, and what surrounds each run."""
+    restarts = resolved.experiment.matrix.depth == "restart"
+    load_of = {run.of.name: resolved.cells[run.of.name].load for run in left}
+    kept = _kept([(run.stack, load_of[run.of.name]) for run in left])
+    data: dict[str, dict[str, str]] = {}
+    """By stack, the data that it holds, by prefix."""
+    seconds, started, checked = 0.0, "", 0
+    for run in left:
+        load, stack = load_of[run.of.name], resolved.stacks.get(run.stack)
+        key = f"{run.stack}.{run.block}" if restarts else run.stack
+        if (key != started) if restarts else (run.stack not in data):
+            cold = stack is not None and stack.dataset is None
+            seconds, started = seconds + (COLD_START_S if cold else START_S), key
+            data[run.stack] = {} if cold else dict(kept[run.stack])
+        seconds += _prepare_s(load, data[run.stack])
+        thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
+        seconds += RUN_OVERHEAD_S + thread_s * load.parameters.threads * (2 if load.parameters.warmup_s else 1)
+        seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
+    return seconds
+
+
+def keeping_s(benches: Iterable[BenchRequest]) -> float:
+    """Seconds of the data that these loads need of one stack, where it has yet to be made and kept."""
+    return KEEP_DATA_S + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
+
+
+def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, str]]:
+    """By stack, what it holds from its start, by prefix."""
+    of_stack: dict[str, list[BenchRequest]] = {}
+    for stack, bench in benches:
+        of_stack.setdefault(stack, []).append(bench)
+    return {stack: {need.prefix: need.key for need in needs_kept(each)} for stack, each in of_stack.items()}
+
+
+def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
+    """Of the data: nothing where it is there already; for each phase where a load uses it up."""
+    need = bench.workload.workload.data_needed(bench.parameters)
+    if need is None:
+        return 0.0
+    seconds = need.rows / ROWS_PER_S
+    if bench.workload.workload.consumes_data:
+        data.pop(need.prefix, None)
+        return seconds * (2 if bench.parameters.warmup_s else 1)
+    there = data.get(need.prefix) == need.key
+    data[need.prefix] = need.key
+    return 0.0 if there else seconds
+
+
+def known_pace(results: Path, host_class: str) -> float:
+    """What this host's newest whole matrix took beside its load, as a multiple of what was foreseen; 1: unknown.
+
+    A figure of 0 or less is none: it was noted of a matrix that had ended before all of its load.
+    """
+    for result in reversed(all_results(results)):
+        try:
+            part = result.manifest.matrix
+        except (ValidationError, OSError):  # of another version of this tool
+            continue
+        if part is None or part.host_class != host_class:
+            continue
+        spent_s, foreseen_s = part.overhead_s or 0.0, part.foreseen_overhead_s or 0.0
+        if spent_s > 0 and foreseen_s > 0:
+            return min(max(spent_s / foreseen_s, _LEAST_PACE), _MOST_PACE)
+    return 1.0

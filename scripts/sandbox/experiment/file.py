@@ -1,0 +1,213 @@
+"""Finds and reads a matrix file; what is wrong with it is told with file and line."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from sandbox.errors import SandboxError, did_you_mean, expected
+from sandbox.experiment.definition import Change, Matrix
+from sandbox.library import CHECKOUT, load_library
+from sandbox.plan.apply import split_assignments
+from sandbox.plan.grammar import NEXT_STEP, Term, parse
+from sandbox.plan.library import Library
+from sandbox.results.statistics.metrics import METRICS
+from sandbox.workloads.common.model import Workload
+
+MATRICES = CHECKOUT / "profiles" / "matrices"
+_PARAMETERS = {
+    "tables": "tables",
+    "rows": "rows_per_table",
+    "dist": "distribution",
+    "rate": "rate_per_s",
+}
+"""Key of a change → parameter of a load."""
+Place = Sequence[int | str]
+"""Keys and positions, from the top of a file down."""
+
+
+def find_matrix(word: str | None, folder: Path = MATRICES) -> Matrix:
+    """The matrix of a name in ``profiles/matrices/``, or of any path. Raises SandboxError (exit 2)."""
+    return read_matrix(matrix_path(word, folder))
+
+
+def matrix_path(word: str | None, folder: Path = MATRICES) -> Path:
+    """The file that a name or path means. Raises SandboxError (exit 2) for a name that there is none of."""
+    known = sorted(path.stem for path in folder.glob("*.yaml"))
+    if not word:
+        raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={known[0]}")
+    path = folder / f"{word}.yaml"
+    if "/" in word or word.endswith((".yaml", ".yml")):
+        path = Path(word)
+    elif word not in known:
+        raise SandboxError(f"there is no matrix '{word}'", did_you_mean(word, known), "try: make matrix MATRIX=quick")
+    return path
+
+
+def read_matrix(path: Path) -> Matrix:
+    """The matrix in a file. Raises SandboxError (exit 2) naming file, line, and what is allowed."""
+    tree, data = _parsed(path)
+    if not isinstance(data, dict):
+        raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
+    try:
+        matrix = Matrix.model_validate({**data, "name": path.stem})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
+        place = ".".join(str(part) for part in first["loc"])
+        told = _allowed(first)
+        raise _wrong(path, line_of(tree, loc), f"{place}: {told}" if place else told) from problem
+    _check_metrics(matrix, path, tree)
+    _check_words(matrix, path)
+    return matrix
+
+
+def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:
+    """What is wrong with something that a matrix file asks for, told of the file and of ``place`` in it."""
+    line = line_of(_parsed(path)[0], place)
+    return SandboxError(f"{path}:{line}: {error.what}", error.known, _next_step(path))
+
+
+def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
+    """A file's tree, which knows the lines, and its data."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+        _refuse_repeated_keys(tree, path)
+        return tree, data
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SandboxError(f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        raise _wrong(path, mark.line + 1 if mark else 1, getattr(problem, "problem", None) or str(problem)) from problem
+
+
+def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
+    """YAML takes the last of two, and a level that was copied and not renamed would be gone."""
+    seen = set()
+    for child in node.value if isinstance(node, yaml.CollectionNode) else ():
+        key, value = child if isinstance(child, tuple) else (None, child)
+        if key is not None and key.value in seen:
+            raise _wrong(path, key.start_mark.line + 1, f"the key '{key.value}' stands there twice")
+        seen.add(key and key.value)
+        _refuse_repeated_keys(value, path)
+
+
+def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
+    for position, name in enumerate(matrix.metrics):
+        if name in METRICS and name not in matrix.metrics[:position]:
+            continue
+        told = "it stands there twice" if name in METRICS else f"there is none; {did_you_mean(name, METRICS)}"
+        raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {told}")
+
+
+def _check_words(matrix: Matrix, path: Path) -> None:
+    """Words that there are none of, at any level: a mistake in the file, where a cell that cannot run is skipped."""
+    library = load_library()
+    for place, change in changes_of(matrix):
+        profile = [change.profile] if change.profile else []
+        for field, texts, refuse in (
+            ("profile", profile, _refuse_unknown_terms),
+            ("add", change.add, _refuse_unknown_terms),
+            ("set", change.set, _refuse_unknown_assignments),
+        ):
+            try:
+                for text in texts:
+                    refuse(text, library)
+            except SandboxError as error:
+                raise refused_at(path, (*place, field), error) from error
+
+
+def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
+    """What all cells have in common, then every level, each with its place in the file."""
+    yield ("common",), matrix.common
+    for factor, levels in matrix.factors.items():
+        for level, change in levels.items():
+            yield ("factors", factor, level), change
+
+
+def line_of(tree: yaml.Node | None, place: Place) -> int:
+    """Line of the deepest part of ``place`` that the file has, counted from 1."""
+    line = tree.start_mark.line + 1 if tree else 1
+    for part in place:
+        found = _child(tree, part)
+        if found is None:
+            break
+        line, tree = found
+    return line
+
+
+def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            if part in (position, value.value):
+                return value.start_mark.line + 1, value
+    return None
+
+
+def _allowed(reason: Mapping[str, Any]) -> str:
+    """What Pydantic says, in our words; of a key that there is none of, the nearest one of its place."""
+    if reason["type"] != "extra_forbidden":
+        return expected(reason).removeprefix("value error, ")
+    *above, key = reason["loc"]
+    known = Change.model_fields if above else [name for name in Matrix.model_fields if name != "name"]
+    return f"there is no such key {'of a level' if above else 'at the top'}; {did_you_mean(str(key), known)}"
+
+
+def _wrong(path: Path, line: int, told: str) -> SandboxError:
+    return SandboxError(f"{path}:{line} is no matrix", told, _next_step(path))
+
+
+def _next_step(path: Path) -> str:
+    return f"mend the file; then: make matrix MATRIX={path} PLAN=1"
+
+
+def _refuse_unknown_terms(expression: str, library: Library) -> None:
+    """Raises SandboxError (exit 2) for a term that there is none of, or not with this count or version.
+
+    Whether known ones can stand together is not asked: a level may be impossible beside some levels and not others.
+    """
+    for term in parse(expression):
+        if term.name not in library.words():
+            raise SandboxError(f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP)
+        if term.name in library.components.names():
+            _refuse_unknown_version(term, library)
+        elif term.count or term.version:
+            known = "only a component does; this is a setting or a named profile"
+            raise SandboxError(f"'{term.text}': '{term.name}' takes no count and no version", known, NEXT_STEP)
+
+
+def _refuse_unknown_assignments(text: str, library: Library) -> None:
+    """Raises SandboxError (exit 2) for what is no assignment, or one for a term that there is none of."""
+    for term, name, _ in split_assignments((text,)):
+        component = (term or "").rstrip("0123456789")
+        if term and component not in library.components.names():
+            known = did_you_mean(component, library.components.names())
+            raise SandboxError(f"SET: '{term}:{name}' names no component", known, NEXT_STEP)
+
+
+def _refuse_unknown_version(term: Term, library: Library) -> None:
+    component = library.components.get(term.name)
+    if term.count and not component.countable:
+        raise SandboxError(f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", NEXT_STEP)
+    key = component.spec.image or term.name
+    if term.version and key in library.catalog.images:  # a replica has the image of the group that it stands in
+        library.catalog.images[key].resolve(key, term.version)
+
+
+def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], workloads: Iterable[Workload]) -> None:
+    """Raises SandboxError (exit 2) for a factor with a parameter that no workload heeds: its levels would be alike."""
+    heeded = frozenset[str]().union(*(workload.uses for workload in workloads))
+    for factor, levels in factors.items():
+        for word, parameter in _PARAMETERS.items():
+            if parameter not in heeded and any(word in change.model_fields_set for change in levels.values()):
+                what = f"no workload of this matrix heeds {word}, which the factor {factor} changes"
+                known = "an option of a workload is a factor as option.<its name>: [<levels>]"
+                raise SandboxError(what, known, "mend the matrix file")

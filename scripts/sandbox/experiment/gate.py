@@ -1,0 +1,64 @@
+"""The experiment of a smoke benchmark: a base, a head, and the base once more, each on a server of its own."""
+
+from dataclasses import dataclass
+
+from sandbox.experiment.definition import Change, Matrix
+from sandbox.experiment.selection import Experiment, make_experiment
+
+BASE, HEAD = "base", "head"
+METRICS = ("server_cpu_ms_per_tx", "tps", "latency_p95_ms")
+"""The first two decide; the third is never steady on a shared machine in five seconds (docs/statistics.md, rule 12)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side is made of. ``image``: local reference or identity in the place of the profile's database image."""
+
+    profile: str
+    image: str | None = None
+    assignments: tuple[str, ...] = ()
+    cpus: str | None = None
+    memory: str | None = None
+
+    def change(self, name: str) -> Change:
+        """As a level of the matrix, apart from every other even where it is the same."""
+        return Change(
+            profile=self.profile,
+            image=self.image,
+            set=list(self.assignments),
+            cpus=self.cpus,
+            memory=self.memory,
+            apart=name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeLoad:
+    """The load, the same for all. Seconds are those of a slice."""
+
+    workload: str
+    threads: int
+    rows: int
+    tables: int
+    seconds: int
+    warmup_s: int
+
+
+def smoke_experiment(base: Side, head: Side, load: SmokeLoad) -> Experiment:
+    """Slices of base, head and canary, on a stack each.
+
+    Raises pydantic.ValidationError for a load that no workload takes, such as no thread.
+    """
+    matrix = Matrix(
+        name="smoke",
+        title="Smoke benchmark",
+        question="Is the head worse than the base?",
+        common=Change(workload=load.workload, threads=load.threads, rows=load.rows, tables=load.tables),
+        factors={"arm": {BASE: base.change(BASE), HEAD: head.change(HEAD)}},
+        baseline={"arm": BASE},
+        metrics=list(METRICS),
+        depth="slices",
+        warmup=load.warmup_s,
+        seconds=load.seconds,
+    )
+    return make_experiment(matrix)

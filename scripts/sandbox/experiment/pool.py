@@ -1,0 +1,128 @@
+"""The stacks of an experiment: brought up when first needed, discarded when they break, gone at the end."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from typing import Generic, TypeVar
+
+from sandbox.errors import SandboxError
+from sandbox.experiment.dataset import DatasetMaker, first_start
+from sandbox.experiment.resolve import StackSpec
+from sandbox.plan.model import Plan
+from sandbox.stack.engine import Docker
+from sandbox.stack.events import OnEvent
+from sandbox.stack.planning import planned_bases
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.remove import down
+from sandbox.stack.snapshots.restore import usable_bases
+from sandbox.stack.up import UpOptions, up
+
+MOST_FAILURES = 3
+Source = TypeVar("Source")
+TakeDown = Callable[[str], None]
+
+
+class StackPool(Generic[Source]):
+    """Stacks by their names in the experiment; on the engine one is called ``<prefix>-<name>``.
+
+    ``requests``: what each is made from.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        requests: Mapping[str, Source],
+        bring_up: Callable[[str, Source], RunningStack],
+        take_down: TakeDown,
+    ) -> None:
+        self._prefix, self._requests = prefix, requests
+        self._bring_up, self._take_down = bring_up, take_down
+        self._up: dict[str, RunningStack] = {}
+        self._failures: dict[str, list[SandboxError]] = {}
+
+    def clear(self) -> None:
+        """Removes what a matrix that was killed has left; what state it is in, nobody knows."""
+        for name in self._requests:
+            self._take_down(self._engine_name(name))
+
+    def need_engine(self) -> None:
+        """Raises SandboxError where the engine does not answer: it is asked to remove a stack that never was."""
+        self._take_down(self._engine_name("none"))
+
+    def ready(self, name: str) -> RunningStack:
+        """A stack, ready. Raises SandboxError where it cannot be brought up; after the third time at once.
+
+        Where the engine does not answer, that is no failure of the stack's.
+        """
+        failures = self._failures.setdefault(name, [])
+        if len(failures) >= MOST_FAILURES:
+            raise failures[-1]
+        if name not in self._up:
+            try:
+                self._up[name] = self._bring_up(self._engine_name(name), self._requests[name])
+            except SandboxError as error:
+                self.need_engine()
+                failures.append(error)
+                self._take_down(self._engine_name(name))
+                raise
+        return self._up[name]
+
+    def discard(self, name: str) -> None:
+        """Removes a stack, if it is up; the next run brings up a new one."""
+        if self._up.pop(name, None) is not None:
+            self._take_down(self._engine_name(name))
+
+    def discard_all(self) -> None:
+        """Removes every stack that is up, all at once."""
+        names = list(self._up)
+        with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
+            list(pool.map(self.discard, names))
+
+    def _engine_name(self, name: str) -> str:
+        return f"{self._prefix}-{name}"
+
+
+class StackStarter:
+    """Starts the stacks of an experiment, all that can be in one way, so that they differ in what was asked for alone.
+
+    From data that is kept where they can be, else all from bases, or from nothing. ``progress``: shows a start.
+    """
+
+    def __init__(self, progress: Callable[[], AbstractContextManager[OnEvent]], docker: Docker) -> None:
+        self.progress, self.docker = progress, docker
+        self._restored: set[str] = set()
+        self._bases: Mapping[str, Mapping[str, Plan]] = {}
+
+    def begin_alike(self, stacks: Iterable[StackSpec], maker: DatasetMaker) -> None:
+        """Makes what they begin from. ``stacks``: all that can run here."""
+        wanted = [stack for stack in stacks if stack.plan]
+        datasets = {stack.name: stack.dataset for stack in wanted if stack.dataset}
+        if maker.make_all(datasets.values()):
+            self._restored = set(datasets)
+        if not self._restored:
+            self._bases = _bases_of(wanted, self.docker)
+        if alone := sorted({stack.request.profile for stack in wanted if not stack.dataset}):
+            maker.note(f"cannot be restored, so started from nothing, with data of its own: {', '.join(alone)}")
+
+    def up(self, name: str, stack: StackSpec) -> RunningStack:
+        """A stack, ready."""
+        key = stack.dataset.key if stack.dataset and stack.name in self._restored else None
+        options = UpOptions(name, restore=key is not None, snapshot_key=key)
+        if stack.name in self._bases:
+            options = first_start(name, self._bases[stack.name])
+        assert stack.plan  # noqa: S101  (a stack that cannot be planned has no run)
+        with self.progress() as progress:
+            return up(stack.plan, options, progress, self.docker).stack
+
+    def down(self, name: str) -> None:
+        """Removes a stack, or what is left of one."""
+        down(name, lambda _: None, self.docker)
+
+
+def _bases_of(stacks: Iterable[StackSpec], docker: Docker) -> dict[str, Mapping[str, Plan]]:
+    """What the servers of each stack begin from where no data is kept.
+
+    Empty where this machine has not all of it: every stack then starts from nothing, so that they start alike.
+    """
+    found = {stack.name: planned_bases(stack.plan) for stack in stacks if stack.plan}
+    return found if all(usable_bases(docker, each) for each in found.values()) else {}

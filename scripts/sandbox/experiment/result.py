@@ -1,0 +1,126 @@
+"""The result folder of a matrix: begun, or found again where an earlier start stopped."""
+
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD
+from sandbox.experiment.resolve import Resolved
+from sandbox.results.calibration import Known
+from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
+from sandbox.results.observe import canary_differences, kind_of_canary, noise_of, noted
+from sandbox.results.store import Manifest, ResultFolder, all_results, slug_of
+from sandbox.run.calibration_file import change_calibration, read_calibration
+from sandbox.run.open_run import LARGEST_SEED
+from sandbox.run.tool_commit import tool_commit
+
+FINAL = ("ok", "failed", "skipped")
+"""A run of another status is done again when the matrix goes on."""
+
+
+def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
+    """The newest result of the same plan and host class that was not ended; None where one is to begin afresh."""
+    if resolved.afresh:
+        return None
+    for result in reversed(all_results(results)):
+        try:
+            manifest = result.manifest
+        except ValidationError:  # of another version of this tool: nothing to go on with
+            continue
+        part = manifest.matrix
+        if part is None or manifest.ended_utc is not None:
+            continue
+        same = (part.key, part.host_class, part.blocks) == (
+            resolved.experiment.key,
+            resolved.host_class,
+            resolved.blocks,
+        )
+        if same and resolved.seed in (None, part.seed):
+            return result
+    return None
+
+
+def begin(resolved: Resolved, results: Path) -> ResultFolder:
+    """A new result."""
+    matrix = resolved.experiment.matrix
+    manifest = Manifest(
+        kind="matrix",
+        slug=slug_of(f"matrix-{matrix.name}"),
+        profile=resolved.experiment.canary_of.change.expression,
+        command=list(resolved.command),
+        started_utc=datetime.now(UTC).replace(microsecond=0),
+        tool_commit=tool_commit(),
+        matrix=matrix_part(resolved),
+    )
+    return ResultFolder.create(results, manifest)
+
+
+def matrix_part(resolved: Resolved) -> MatrixPart:
+    """What the manifest says of the plan; a seed is drawn where none was asked for."""
+    experiment = resolved.experiment
+    matrix = experiment.matrix
+    return MatrixPart(
+        name=matrix.name,
+        title=matrix.title,
+        question=matrix.question,
+        note=matrix.note,
+        key=experiment.key,
+        host_class=resolved.host_class,
+        seed=resolved.seed or random.SystemRandom().randint(1, LARGEST_SEED),
+        blocks=resolved.blocks,
+        adjustment=matrix.adjustment,
+        depth=matrix.depth,
+        warmup_s=matrix.warmup,
+        seconds=matrix.seconds,
+        metrics=matrix.metrics,
+        factors={
+            name: [level for level in levels if level not in experiment.left_out.get(name, [])]
+            for name, levels in matrix.factors.items()
+        },
+        left_out={name: list(levels) for name, levels in experiment.left_out.items()},
+        baseline=matrix.baseline,
+        cells=[
+            CellPart(
+                name=cell.name,
+                levels=cell.levels,
+                profile=cell.change.expression,
+                arm=experiment.stack_of[cell.name],
+                skipped=resolved.skipped.get(cell.name),
+            )
+            for cell in experiment.cells
+        ],
+        comparisons=[ComparisonPart(cell=each.cell, baseline=each.baseline) for each in experiment.comparisons],
+        canary=ComparisonPart(cell=CANARY, baseline=experiment.canary_of.name),
+        canary_workload=experiment.canary_of.change.workload or DEFAULT_WORKLOAD,
+        planned={name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan},
+    )
+
+
+def part_of(result: ResultFolder) -> MatrixPart:
+    """The matrix part of a result's manifest. Raises SandboxError (exit 5) where it has none."""
+    part = result.manifest.matrix
+    if part is None:
+        what = f"{result.path.name} is no matrix"
+        raise SandboxError(what, "its manifest has no matrix part", "make matrix NEW=1", ExitCode.INTERNAL)
+    return part
+
+
+def known_noise(result: ResultFolder) -> Known:
+    """What this host's own noise is known to be for runs such as these, by their workloads."""
+    return noise_of(part_of(result), result.records(), read_calibration())
+
+
+def note_noise(result: ResultFolder, known: Known) -> None:
+    """Enters what was known in the result: a report that is made later says the same."""
+    result.note_calibration(noted(part_of(result), result.records(), known))
+
+
+def learn_from(result: ResultFolder) -> None:
+    """Adds the canary to what is known of this host."""
+    part, records = result.manifest.matrix, result.records()
+    kind = kind_of_canary(part, records) if part else None
+    if part and kind:
+        change_calibration(lambda known: known.grown(kind, canary_differences(part, records)))

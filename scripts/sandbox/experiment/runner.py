@@ -1,0 +1,303 @@
+"""Runs a matrix: blocks in their order, a record for each run as it ends, and again from where it stopped."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.broken import dead_soon, died_told, is_broken, save_logs
+from sandbox.experiment.estimate import load_s, overhead_s
+from sandbox.experiment.pool import StackPool
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.result import FINAL, begin, part_of, unfinished
+from sandbox.experiment.schedule import ScheduledRun, schedule
+from sandbox.plan.apply import split_assignments
+from sandbox.results.arms import differences, not_in_effect, refusal, unasked
+from sandbox.results.matrix_part import HostCheck
+from sandbox.results.record import Environment, Record
+from sandbox.results.store import ResultFolder
+from sandbox.run import in_client
+from sandbox.run.carry_out import carry_out
+from sandbox.run.compose_record import record_without_stack
+from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
+from sandbox.run.state import BenchRequest
+from sandbox.stack.protocol import RunningStack
+from sandbox.stack.refusals import NotReadyError
+from sandbox.workloads.common.in_client import ask_script
+from sandbox.workloads.common.model import Event, Progress, Second
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """How far a matrix is: runs done of all, the run that begins, seconds left as far as its own pace tells."""
+
+    done: int
+    runs: int
+    blocks: int
+    next: ScheduledRun
+    left_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MoreBlocks:
+    """A gate that was inconclusive goes on where it stands: blocks so far, blocks to come, and their seconds."""
+
+    so_far: int
+    more: int
+    seconds: float
+
+
+MatrixEvent = Event | Advance | MoreBlocks
+
+
+def run_matrix(
+    resolved: Resolved, stacks: StackPool[Any], results: Path, tell: Callable[[MatrixEvent], None]
+) -> ResultFolder:
+    """The result, ended. What an earlier start left unfinished is gone on with unless ``afresh``.
+
+    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError where nothing can run at all.
+    """
+    result = unfinished(resolved, results) or begin(resolved, results)
+    runner = _Runner(resolved, stacks, result, tell)
+    began = time.monotonic()
+    stacks.clear()
+    try:
+        runner.run()
+    finally:
+        stacks.discard_all()
+    runner.note_overhead(time.monotonic() - began)
+    result.finish(_now())
+    return result
+
+
+class _Runner:
+    """One matrix under way."""
+
+    def __init__(
+        self, resolved: Resolved, stacks: StackPool[Any], result: ResultFolder, tell: Callable[[MatrixEvent], None]
+    ) -> None:
+        self.resolved, self.stacks, self.result, self.tell = resolved, stacks, result, tell
+        self.part = part = part_of(result)
+        planned = self._schedule()
+        self.runs = self._runnable(planned)
+        self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
+        self.checked = {check.block for check in part.host_checks}
+        self.stack_of_cell = {run.cell: run.stack for run in planned}
+        pairs = [*part.comparisons, part.canary]
+        self.must_be_like = self.stack_of_cell | {each.cell: self.stack_of_cell[each.baseline] for each in pairs}
+        """By cell, the stack of what it is compared with; for a baseline its own, which may have been started anew."""
+        self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        """By stack, what its servers said of themselves in its first good run."""
+        self.machines: dict[str, Environment] = {}
+        """By stack, the machine as it sees it: it does not change while the stack is up."""
+        self.stack_of_block: tuple[str, int] | None = None
+        self.paces: list[float] = []
+        self.loaded = 0
+        """Runs that were carried out to the end of their load since this start."""
+
+    def run(self) -> None:
+        """Every run that has no record yet."""
+        self._compare_earlier()
+        left = [run for run in self.runs if f"{run.cell}.{run.block}" not in self.done]
+        if self.resolved.experiment.matrix.depth == "slices" and not self._all_up(left):
+            return
+        while self._all_run(left) and (left := self._more()):
+            pass
+
+    def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
+        """False where a gate is ended by the environment."""
+        for run in left:
+            began = time.monotonic()
+            self._advance(run)
+            record = self._one(run)
+            if record.status == "infra_error" and self.resolved.gate:
+                return False
+            self.done.add(f"{run.cell}.{run.block}")
+            self.paces.append(time.monotonic() - began)
+        return True
+
+    def _more(self) -> list[ScheduledRun]:
+        """The runs of the blocks that a gate adds, on the stacks that are up."""
+        more = self.resolved.gate(self.result) if self.resolved.gate else 0
+        before = self.part.blocks
+        self.part = self.result.note_blocks(before + more)
+        self.runs = self._runnable(self._schedule())
+        left = [run for run in self.runs if run.block > before]
+        if left:
+            self.tell(MoreBlocks(before, more, len(left) * self._pace_s()))
+        return left
+
+    def _pace_s(self) -> float:
+        """Seconds that one run takes, as the last ones did."""
+        recent = self.paces[-20:]
+        return sum(recent) / len(recent) if recent else 0.0
+
+    def _schedule(self) -> list[ScheduledRun]:
+        """Every run of every block; more blocks only add to it."""
+        return schedule(self.resolved.experiment, self.part.blocks, self.part.seed, 0 if self.resolved.gate else 1)
+
+    def _runnable(self, planned: Sequence[ScheduledRun]) -> list[ScheduledRun]:
+        return [run for run in planned if run.of.name not in self.resolved.skipped]
+
+    def note_overhead(self, wall_s: float) -> None:
+        """What it took beside the load, for the next prediction; only where this start has carried out every run."""
+        if not self.runs or self.loaded < len(self.runs):
+            return
+        spent_s = wall_s - load_s(self.resolved.experiment, self.runs)
+        self.result.note_overhead(spent_s, overhead_s(self.resolved, self.runs))
+
+    def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
+        """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""
+        first_runs = {run.stack: run for run in reversed(left)}
+        for stack in sorted(first_runs):
+            self.tell(Progress("start", stack))
+            try:
+                self.stacks.ready(stack)
+            except SandboxError as error:
+                if error.exit_code is not ExitCode.ENVIRONMENT:
+                    raise
+                self.stacks.need_engine()
+                self.tell(Progress("start", f"{stack}: {error.what}"))
+                if self.resolved.gate:
+                    self._without_stack(first_runs[stack], error, {}, None)
+                    return False
+        return True
+
+    def _advance(self, run: ScheduledRun) -> None:
+        left = len(self.runs) - len(self.done)
+        left_s = left * self._pace_s() if self.paces else None
+        self.tell(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
+
+    def _one(self, run: ScheduledRun) -> Record:
+        """A run that leaves a record, whatever becomes of it; none where the engine is gone: it is run again."""
+        stack: RunningStack | None = None
+        try:
+            stack = self._ready(run)
+            if run.block and run.block not in self.checked:
+                self._check_host(run.block, stack)
+            record = self._compared(run, self._measured(run, stack))
+        except SandboxError as error:
+            dead = dead_soon(stack) if stack else {}
+            if not dead and error.exit_code is not ExitCode.ENVIRONMENT:
+                raise
+            if stack is None:
+                self.stacks.need_engine()
+            record = self._without_stack(run, error, dead, stack)
+        if record.status == "interrupted":
+            raise KeyboardInterrupt
+        if is_broken(record):
+            self.stacks.discard(run.stack)
+            self.machines.pop(run.stack, None)
+        return record
+
+    def _ready(self, run: ScheduledRun) -> RunningStack:
+        """The run's stack. At depth ``restart`` no other lives beside it, and it was started for this block."""
+        if self.resolved.experiment.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
+            self.stacks.discard_all()
+            self.stack_of_block = (run.stack, run.block)
+        return self.stacks.ready(run.stack)
+
+    def _without_stack(
+        self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
+    ) -> Record:
+        """The record of a run whose stack could not be had, or had died before it; with the logs of what failed."""
+        asked, name = self._asked(run), self.result.path.name
+        reason = died_told(dead) or f"{error.what}: {error.known}"
+        profile = run.of.change.expression
+        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, _now())
+        folder = self.result.start_run(run.cell, run.block)
+        if isinstance(error, NotReadyError):
+            record = record.model_copy(update={"reason": error.what, "files": _save_log(folder, error)})
+        elif stack is not None:
+            record = record.model_copy(update={"files": save_logs(stack, folder)})
+        self.result.save(record, frozenset())
+        return record
+
+    def _check_host(self, block: int, stack: RunningStack) -> None:
+        client = next(node.name for node in stack.nodes() if node.kind == "client")
+        self.tell(Progress("host check", f"block {block}"))
+        figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+        self.result.note_host_check(HostCheck(block=block, **figures))
+        self.checked.add(block)
+
+    def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
+        series: list[Second] = []
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Second):
+                series.append(event)
+            self.tell(event)
+
+        asked = self._asked(run)
+        opening = open_stack(stack, asked, tell)
+        if opening.down:
+            raise SandboxError("its stack is not whole", died_told(opening.down), "make matrix", ExitCode.ENVIRONMENT)
+        opened = open_run(opening, asked, self.result, run.cell, run.block, _now())
+        opened.series = series
+        opened.environment = self.machines.get(run.stack, opened.environment)
+        record = carry_out(opened, self.result)
+        self.machines[run.stack] = record.environment
+        self.loaded += record.status == "ok"
+        return record
+
+    def _compared(self, run: ScheduledRun, record: Record) -> Record:
+        """The record; ``failed`` where its arm is set up otherwise than was asked for."""
+        if record.status != "ok":
+            return record
+        refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
+        if refused:
+            return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
+        if run.stack not in self.variables:  # cells that came before their baseline are compared with it now
+            self._compare_earlier()
+        return self._failed_if_unlike(record)
+
+    def _compare_earlier(self) -> None:
+        """Learns the variables of every arm that has a good record, and compares all of those that are saved."""
+        records, _ = self.result.readable_records()
+        for record in records:
+            if record.status == "ok":
+                self.variables.setdefault(self.stack_of_cell[record.cell], record.variables)
+        for record in records:
+            self._failed_if_unlike(record)
+
+    def _failed_if_unlike(self, record: Record) -> Record:
+        baseline = self.must_be_like[record.cell]
+        if baseline not in self.variables or record.status != "ok":
+            return record
+        planned = [self._planned(each) for each in (baseline, self.stack_of_cell[record.cell])]
+        wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
+        if not wrong:
+            return record
+        return self._failed(record, f"the arms differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")
+
+    def _planned(self, stack: str) -> Mapping[str, str]:
+        """The variables that component, settings and SET= give the servers of a stack."""
+        return self.resolved.stacks[stack].variables if stack in self.resolved.stacks else {}
+
+    def _failed(self, record: Record, reason: str) -> Record:
+        failed = record.model_copy(update={"status": "failed", "reason": reason})
+        self.result.save(failed, frozenset())
+        return failed
+
+    def _asked(self, run: ScheduledRun) -> BenchRequest:
+        return replace(self.resolved.cells[run.of.name].load, seed=_seed(self.part.seed, run.block))
+
+
+def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
+    """Keeps the log's end beside the record; returns its entry in the record's list of files."""
+    name = f"logs/{error.node}.log"
+    (folder / "logs").mkdir()
+    (folder / name).write_text("\n".join(error.log) + "\n", encoding="utf-8")
+    return {f"log_{error.node}": name}
+
+
+def _seed(seed: int, block: int) -> int:
+    """The load's seed: every arm of a block draws the same rows, another block others."""
+    return (seed + 7919 * block) % LARGEST_SEED + 1
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

@@ -1,0 +1,206 @@
+"""What of a matrix is run: the cells chosen, what each is compared with, the canary, and how many blocks that takes."""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.experiment.definition import CANARY, Cell, Change, Matrix
+from sandbox.plan.grammar import parse
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A cell and the one that it is compared with, by their names."""
+
+    cell: str
+    baseline: str
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Cells in the order of the file, without the canary; ``left_out``: levels that ONLY= excluded, by factor."""
+
+    matrix: Matrix
+    cells: tuple[Cell, ...]
+    canary_of: Cell
+    left_out: Mapping[str, list[str]] = field(default_factory=dict)
+    own_files: Mapping[str, str] = field(default_factory=dict)
+    """Workloads of the user's own: sha256 by path."""
+
+    @cached_property
+    def stack_of(self) -> Mapping[str, str]:
+        """Cell → its stack. Cells that can share one do; stacks are named in the order of the file."""
+        named: dict[tuple[object, ...], str] = {}
+        return {cell.name: named.setdefault(cell.stack_key, f"arm{len(named) + 1}") for cell in self.cells}
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Every cell against the baseline at the same level of every other factor."""
+        by_levels = {tuple(cell.levels.items()): cell.name for cell in self.cells}
+        pairs = []
+        for cell in self.cells:
+            baseline = by_levels.get(tuple(self.matrix.baseline_of(cell).items()))
+            if baseline is not None and baseline != cell.name:
+                pairs.append(Comparison(cell.name, baseline))
+        return pairs
+
+    @property
+    def canary(self) -> Comparison:
+        """The baseline against itself, on a stack of its own."""
+        return Comparison(CANARY, self.canary_of.name)
+
+    @property
+    def tests(self) -> int:
+        """How many differences are judged together: comparisons times primary metrics."""
+        return self.tests_without(())
+
+    def tests_without(self, skipped: Container[str]) -> int:
+        """The same where some cells cannot run: what is compared with or by them is never judged."""
+        judged = [each for each in self.comparisons if each.cell not in skipped and each.baseline not in skipped]
+        return len(judged) * len(self.matrix.metrics)
+
+    @property
+    def key(self) -> str:
+        """Identity of the plan: results with the same key can be resumed. 16 hexadecimal digits."""
+        told = {
+            "matrix": self.matrix.model_dump(mode="json", exclude={"title", "question", "note", "blocks"}),
+            "cells": [cell_data(cell) for cell in self.cells],
+            "files": dict(self.own_files),
+            "canary": self.canary_of.name,
+        }
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def cell_data(cell: Cell) -> dict[str, object]:
+    """A cell as it is told in JSON."""
+    return {"levels": cell.levels, "change": cell.change.model_dump(mode="json", exclude_none=True)}
+
+
+def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
+    """The cells that ONLY= leaves, all without it; the baseline's level always stays. ``level@version`` is a new level.
+
+    Raises SandboxError (exit 2) for a factor or level that there is none of, or where nothing is left to compare.
+    """
+    asked = _asked(matrix, only)
+    matrix = _with_versions(matrix, asked)
+    chosen = _chosen(matrix, asked)
+    cells = tuple(cell for cell in matrix.all_cells() if all(cell.levels[name] in chosen[name] for name in chosen))
+    baselines = [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
+    if not baselines:
+        raise SandboxError(
+            f"the matrix {matrix.name} has no cell of its baseline left",
+            f"baseline: {_told(matrix.baseline)}; what is excluded rules it out",
+            f"try: make matrix MATRIX={matrix.name} PLAN=1",
+        )
+    left_out = {
+        name: [level for level in matrix.factors[name] if level not in levels]
+        for name, levels in chosen.items()
+        if len(levels) < len(matrix.factors[name])
+    }
+    made = Experiment(matrix, cells, baselines[len(baselines) // 2], left_out)
+    if not made.comparisons:
+        raise SandboxError(
+            f"the matrix {matrix.name} has nothing to compare",
+            f"every cell that is left is the baseline ({_told(matrix.baseline)})",
+            f"try: make matrix MATRIX={matrix.name} PLAN=1",
+        )
+    return made
+
+
+def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
+    """Levels by factor, as typed."""
+    asked: dict[str, list[str]] = {}
+    for piece in _pieces(only, matrix):
+        factor, equals, levels = piece.partition("=")
+        if not equals or factor not in matrix.factors:
+            known = did_you_mean(factor, matrix.factors)
+            raise SandboxError(f"ONLY: the matrix {matrix.name} has no factor '{factor}'", known, _example(matrix))
+        asked[factor] = [*asked.get(factor, []), *levels.split(",")]
+    return asked
+
+
+def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What was asked for, with the baseline's levels; in the order of the file."""
+    chosen = dict(asked)
+    for factor, levels in asked.items():
+        for level in levels:
+            if level not in matrix.factors[factor]:
+                known = did_you_mean(level, matrix.factors[factor])
+                raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, _example(matrix))
+    for factor, level in matrix.baseline.items():
+        if factor in chosen:
+            chosen[factor] = [*chosen[factor], level]
+    return {name: [level for level in matrix.factors[name] if level in levels] for name, levels in chosen.items()}
+
+
+def _pieces(only: str | None, matrix: Matrix) -> list[str]:
+    try:
+        return shlex.split(only or "")
+    except ValueError as problem:
+        raise SandboxError(f"ONLY={only} cannot be read", str(problem), _example(matrix)) from problem
+
+
+def _example(matrix: Matrix) -> str:
+    factor, levels = next(iter(matrix.factors.items()))
+    return f"try: make matrix MATRIX={matrix.name} ONLY='{factor}={','.join(list(levels)[:2])}'"
+
+
+def _told(levels: Mapping[str, str]) -> str:
+    return ", ".join(f"{factor}={level}" for factor, level in levels.items())
+
+
+def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matrix:
+    """The matrix with a level for each ``level@version`` of ``chosen`` (levels by factor) that it has not:
+    `ONLY='proxy=proxysql@2.7.2'` is the level once more, with another version of its first term.
+
+    Raises SandboxError (exit 2) where the level adds no term that could have a version.
+    """
+    for factor, levels in chosen.items():
+        for asked in levels:
+            level, _, version = asked.partition("@")
+            if version and asked not in matrix.factors[factor] and level in matrix.factors[factor]:
+                matrix = _with_level(matrix, factor, level, asked, version)
+    return matrix
+
+
+def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: str) -> Matrix:
+    """What is excluded or demanded at a level holds for it in another version too."""
+    levels: dict[str, Change] = {}
+    for name, change in matrix.factors[factor].items():
+        levels[name] = change
+        if name == level:
+            levels[asked] = _versioned(change, version, f"{factor}={asked}", matrix.name)
+
+    def widened(rule: Mapping[str, list[str]]) -> dict[str, list[str]]:
+        return {
+            name: [*found, asked] if name == factor and level in found else list(found) for name, found in rule.items()
+        }
+
+    conditions = [each.model_copy(update={"where": widened(each.where)}) for each in matrix.conditions]
+    exclude = [widened(rule) for rule in matrix.exclude]
+    factors = {**matrix.factors, factor: levels}
+    return matrix.model_copy(update={"factors": factors, "conditions": conditions, "exclude": exclude})
+
+
+def _versioned(change: Change, version: str, asked: str, matrix: str) -> Change:
+    if change.add:
+        return change.model_copy(update={"add": [_of_version(change.add[0], version), *change.add[1:]]})
+    if change.profile:
+        return change.model_copy(update={"profile": _of_version(change.profile, version)})
+    raise SandboxError(
+        f"ONLY: '{asked}': that level adds no term, so there is nothing to have a version",
+        "level@version is the level with that version of the first term that it adds",
+        f"try: make matrix MATRIX={matrix} PLAN=1",
+    )
+
+
+def _of_version(expression: str, version: str) -> str:
+    """``proxysql+multiplexing`` → ``proxysql@2.7.2+multiplexing``; raises SandboxError (exit 2) for what is no term."""
+    first = parse(expression)[0]
+    rest = expression.partition("+")[1:]
+    term = f"{first.name}{first.count or ''}@{version}"
+    return parse(term)[0].text + "".join(rest)

@@ -1,0 +1,73 @@
+"""Runs a resolved experiment: its data, its stacks, its blocks. Whatever ends it says how to go on."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment.dataset import DatasetMaker
+from sandbox.experiment.pool import StackPool, StackStarter
+from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.runner import Advance, MatrixEvent, run_matrix
+from sandbox.results.store import ResultFolder
+from sandbox.stack.engine import Docker
+from sandbox.stack.events import OnEvent
+from sandbox.stack.keeping import measuring
+from sandbox.stack.locks import locked
+from sandbox.stack.remove import LOCK_PATIENCE_S
+
+
+class _Progress:
+    """Passes events on, and remembers how far the matrix is."""
+
+    def __init__(self, tell: Callable[[MatrixEvent], None]) -> None:
+        self.tell = tell
+        self.done = self.runs = 0
+
+    def __call__(self, event: MatrixEvent) -> None:
+        if isinstance(event, Advance):
+            self.done, self.runs = event.done, event.runs
+        self.tell(event)
+
+    @property
+    def interrupted(self) -> SandboxError:
+        return SandboxError(
+            f"interrupted after {self.done} of {self.runs} runs" if self.runs else "interrupted before the first run",
+            "every run that ended is saved, and every stack of the matrix is removed",
+            "try: the same command again   (it goes on from there)",
+            ExitCode.INTERRUPTED,
+        )
+
+
+def start(
+    resolved: Resolved,
+    results: Path,
+    tell: Callable[[MatrixEvent], None],
+    note: Callable[[str], None],
+    progress: Callable[[], AbstractContextManager[OnEvent]],
+) -> ResultFolder:
+    """Runs it on stacks of its own. ``note``: shows a line that stays; ``progress``: shows a stack that starts.
+
+    Raises SandboxError: exit 130 on Ctrl-C, exit 4 where the environment ended it, with what is saved.
+    """
+    docker, at = Docker(), _Progress(tell)
+    prefix = f"matrix-{resolved.experiment.key[:6]}"
+    starter = StackStarter(progress, docker)
+    pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)
+    wait = "another command runs the same matrix; waiting for it"
+    try:
+        with locked(f"matrix-{resolved.experiment.key}", lambda: note(wait), LOCK_PATIENCE_S), measuring(note):
+            maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
+            starter.begin_alike(resolved.runnable_stacks, maker)
+            return run_matrix(resolved, pool, results, at)
+    except KeyboardInterrupt:
+        raise at.interrupted from None
+    except SandboxError as error:
+        if error.exit_code is ExitCode.INTERRUPTED:
+            raise at.interrupted from None  # while a stack was starting, which tells only of itself
+        if error.exit_code is ExitCode.ENVIRONMENT and at.runs:
+            known = f"{error.known}; {at.done} of {at.runs} runs are saved"
+            goes_on = "" if resolved.gate else " (it goes on from there)"
+            after = f"{error.next_step}; then the same command again{goes_on}"
+            raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
+        raise

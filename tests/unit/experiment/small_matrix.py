@@ -1,0 +1,84 @@
+"""A small matrix on stacks without Docker: two settings by two levels, run as the tests want it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.experiment import runner as module
+from sandbox.experiment.definition import Cell, Matrix
+from sandbox.experiment.pool import StackPool
+from sandbox.experiment.runner import MatrixEvent, run_matrix
+from sandbox.experiment.selection import Experiment, make_experiment
+from sandbox.plan.model import PlanRequest
+from sandbox.results.record import Record
+from sandbox.results.store import ResultFolder
+from sandbox.run.state import BenchRequest
+from sandbox.stack.protocol import RunningStack
+from sandbox.workloads.common.model import Parameters
+from sandbox.workloads.common.registry import find_workload
+from unit.experiment.resolved import resolved
+from unit.fake_stack import FakeStack
+
+WORKLOADS = Path(__file__).parents[3] / "profiles" / "workloads"
+
+
+def experiment(depth: str = "slices") -> Experiment:
+    """Two stacks by two levels, and the canary."""
+    data = {
+        "name": "small",
+        "title": "Small",
+        "question": "Which?",
+        "common": {"profile": "mysql@9.7", "workload": "oltp_write_only"},
+        "factors": {"rewriter": {"off": {}, "on": {"add": "rewriter"}}, "threads": [4, 8]},
+        "baseline": {"rewriter": "off"},
+        "depth": depth,
+    }
+    return make_experiment(Matrix.model_validate(data))
+
+
+def load_of(cell: Cell) -> BenchRequest:
+    """The load of a cell."""
+    parameters = Parameters(threads=cell.change.threads or 1, seconds=4, warmup_s=1, tables=2, rows_per_table=1000)
+    return BenchRequest(find_workload("oltp_write_only", WORKLOADS), parameters)
+
+
+@dataclass
+class Engine:
+    """Stands for the engine: stacks by name, and what was done with them."""
+
+    done: list[str] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    on_load: Callable[[], None] = lambda: None
+
+    def up(self, name: str, request: PlanRequest) -> RunningStack:
+        self.done.append(f"up {name}")
+        if name in self.broken:
+            raise SandboxError(f"{name} is not ready", "mysql1: no answer", "make logs", ExitCode.ENVIRONMENT)
+        return FakeStack(name=name, profile=request.profile, on_load=lambda: self.on_load())
+
+    def down(self, name: str) -> None:
+        self.done.append(f"down {name}")
+
+
+def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tuple[ResultFolder, list[MatrixEvent]]:
+    """Runs the matrix on a host that is always the same; its result and events."""
+    events: list[MatrixEvent] = []
+    plan = changed.pop("experiment", experiment())
+    asked = resolved(plan, load_of, blocks, **changed)
+    requests = {name: PlanRequest("mysql@9.7") for name in asked.stacks}
+    with patch.object(module, "ask_script", lambda *_: {"cpu_turns": 1000, "fsync_ms": 1.0}):
+        result = run_matrix(asked, StackPool("m", requests, engine.up, engine.down), tmp_path, events.append)
+    return result, events
+
+
+def records(result: ResultFolder) -> list[Record]:
+    """Every record of a result."""
+    return [result.record(*_split(entry.run)) for entry in result.manifest.runs]
+
+
+def _split(run: str) -> tuple[str, int]:
+    cell, _, block = run.rpartition(".")
+    return cell, int(block)

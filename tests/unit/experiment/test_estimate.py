@@ -1,0 +1,129 @@
+"""How long a matrix takes: starts, data, runs; what is left of one; what this host took before."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.experiment import estimate
+from sandbox.experiment.dataset import needing_data
+from sandbox.experiment.definition import Cell, Matrix
+from sandbox.experiment.estimate import keeping_s, known_pace, load_s, overhead_s, runs_left
+from sandbox.experiment.result import matrix_part
+from sandbox.experiment.selection import Experiment, make_experiment
+from sandbox.results.store import Manifest, ResultFolder
+from sandbox.run.state import BenchRequest
+from sandbox.workloads.common.model import make_parameters
+from sandbox.workloads.common.registry import find_workload
+from unit.experiment.resolved import resolved
+
+WORKLOADS = Path(__file__).parents[3] / "profiles" / "workloads"
+ROWS = 70_000
+
+
+def experiment(depth: str = "slices", **factors: Any) -> Experiment:
+    """Two stacks by two levels, and the canary."""
+    data = {
+        "name": "x",
+        "title": "X",
+        "question": "What?",
+        "common": {"profile": "mysql@9.7", "tables": 1, "rows": ROWS},
+        "factors": {"commits": {"relaxed": {}, "durable": {"add": "durable"}}, "threads": [1, 4], **factors},
+        "baseline": {"commits": "relaxed"},
+        "depth": depth,
+        "warmup": 1,
+        "seconds": 9,
+    }
+    return make_experiment(Matrix.model_validate(data))
+
+
+def load_of(cell: Cell, workload: str = "oltp_read_only") -> BenchRequest:
+    """The load of a cell."""
+    change = cell.change
+    parameters = make_parameters(
+        threads=change.threads or 1, warmup_s=1, tables=change.tables or 1, rows_per_table=change.rows or 1
+    )
+    return BenchRequest(find_workload(workload, WORKLOADS), parameters)
+
+
+@pytest.fixture(autouse=True)
+def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "RUN_OVERHEAD_S": 1,
+        "THREAD_S": 0,
+        "PROXIED_THREAD_S": 1,
+        "START_S": 100,
+        "COLD_START_S": 200,
+        "ROWS_PER_S": ROWS,
+        "HOST_CHECK_S": 0,
+        "KEEP_DATA_S": 5,
+    }.items():
+        monkeypatch.setattr(estimate, name, value)
+
+
+def test_slices_start_each_stack_once_with_its_data() -> None:
+    made = resolved(experiment(), load_of)
+    left = runs_left(made, 1)
+    assert (len(left), load_s(made.experiment, left)) == (10, 100)
+    assert overhead_s(made, left) == 3 * 100 + 10
+
+
+def test_threads_take_longer_to_connect_through_a_proxy() -> None:
+    direct, proxied = (resolved(experiment(), load_of, 1, proxied=names) for names in ((), ("arm2",)))
+    left = runs_left(direct, 1)
+    assert overhead_s(proxied, left) - overhead_s(direct, left) == 2 * (1 + 4)
+
+
+def test_restarts_start_every_stack_for_every_block() -> None:
+    made = resolved(experiment("restart"), load_of)
+    assert overhead_s(made, runs_left(made, 1)) == 6 * 100 + 10
+
+
+def test_a_stack_that_cannot_be_restored_starts_from_nothing_and_makes_its_data() -> None:
+    made = resolved(experiment("restart"), load_of, cold=("arm2",))
+    assert overhead_s(made, runs_left(made, 1)) == 4 * 100 + 2 * 201 + 10
+
+
+def test_data_that_is_not_kept_yet_is_made_once() -> None:
+    loads = [load_of(cell) for cell in experiment().cells]
+    assert keeping_s(needing_data(loads)) == 5 + 1
+
+
+def test_what_is_done_or_cannot_run_takes_no_time() -> None:
+    made = resolved(experiment(), load_of)
+    left = runs_left(made, 7)
+    done = {f"{run.cell}.{run.block}" for run in left[:9]}
+    rest = runs_left(made, 7, done)
+    assert [run.cell for run in rest] == [left[9].cell]
+    assert overhead_s(made, rest) == 100 + 1
+    skipped = {name: "no image" for name in made.cells if "durable" in name}
+    assert {run.stack for run in runs_left(resolved(experiment(), load_of, skipped=skipped), 1)} == {"arm1", "canary"}
+
+
+def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
+    made = resolved(experiment(rows=[ROWS, 2 * ROWS]), load_of, 1)
+    left = runs_left(made, 1)
+    switches = overhead_s(made, left) - 3 * 100 - len(left)
+    assert switches > 1, "each stack holds one set of data at a time"
+    plain = resolved(experiment(), lambda cell: load_of(cell, "oltp_delete"), 1)
+    assert overhead_s(plain, runs_left(plain, 1)) == 3 * 100 + 5 * 2 + 5
+
+
+def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path) -> None:
+    assert known_pace(tmp_path, "here") == 1
+    # The last one had ended before all of its load: less than nothing is no figure.
+    for second, (host, spent) in enumerate(
+        [("here", 90.0), ("here", 60.0), ("there", 10.0), ("here", None), ("here", -142.0)]
+    ):
+        made = resolved(experiment(), load_of, 6, host_class=host)
+        started = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+        manifest = Manifest(
+            kind="matrix", slug="x", profile="mysql", command=[], started_utc=started, matrix=matrix_part(made)
+        )
+        result = ResultFolder.create(tmp_path, manifest)
+        if spent:
+            result.note_overhead(spent, 30.0)
+    (tmp_path / "29990101T000000Z-x").mkdir()
+    (tmp_path / "29990101T000000Z-x" / "manifest.json").write_text("{}")
+    assert known_pace(tmp_path, "here") == 2
