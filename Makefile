@@ -7,8 +7,8 @@ override .SHELLFLAGS := -c
 override SANDBOX_VARIABLES := $(MAKEOVERRIDES)
 override SANDBOX_GOALS := $(MAKECMDGOALS)
 override MAKEOVERRIDES :=
-override commands := up plan config profiles images lock doctor ps sql shell logs restart stop start down clean snapshots bench matrix calibrate smoke report compare history query export perf help
-override checks := test test-unit test-long lint
+override commands := $(filter-out __init__,$(basename $(notdir $(wildcard scripts/sandbox/commands/*.py))))
+override checks := test test-unit test-long lint perf
 
 # To export a variable is to expand it. What a target starts, a make of its own included, inherits nothing of this make.
 export SANDBOX_VARIABLES SANDBOX_GOALS

@@ -18,6 +18,7 @@ from sandbox.plan.model import UserFile
 from sandbox.plan.setting import NamedProfile, Setting
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+RESULTS = CHECKOUT / "results"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Model = TypeVar("Model", bound=BaseModel)
 

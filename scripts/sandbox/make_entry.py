@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sandbox import registry
 from sandbox.errors import SandboxError, did_you_mean
 
-CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long"}
+CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long", "perf": "perf"}
 ENVIRONMENT = ("DEBUG", "NO_COLOR")
 FLAG_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
@@ -86,23 +87,14 @@ def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
     return given
 
 
-def command_options() -> dict[str, Options]:
-    """Every command with its make variables, from the command line itself."""
-    from typer.core import TyperGroup, TyperOption
-    from typer.main import get_command
+def options_of(command: str) -> Options:
+    """The make variables of a command, from the command itself."""
+    from typer.core import TyperOption
 
-    from sandbox.cli import app
-
-    group = get_command(app)
-    if not isinstance(group, TyperGroup):
-        raise TypeError("the command line has no commands")
     return {
-        name: {
-            variable_of(option.opts[0]): bool(option.is_flag)
-            for option in command.params
-            if isinstance(option, TyperOption)
-        }
-        for name, command in group.commands.items()
+        variable_of(option.opts[0]): bool(option.is_flag)
+        for option in registry.load(command).params
+        if isinstance(option, TyperOption)
     }
 
 
@@ -116,8 +108,8 @@ def prepare(command: str | None) -> None:
     """Checks goals and variables of this make, then leaves the command's arguments in ``sys.argv``."""
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
     goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command or ""]
-    known = command_options()
-    refuse_unknown_goals(goals, [*known, *CHECKS])
+    refuse_unknown_goals(goals, [*registry.names(), *CHECKS])
+    known = {goal: options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
     sys.argv = ["sandbox", command or "", *arguments(known.get(command or "", {}), variables)]

@@ -5,14 +5,12 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.core import TyperGroup
-from typer.main import get_command
 
-from sandbox.cli import app
+from sandbox import registry
 from sandbox.errors import ExitCode
 from sandbox.experiment.definition import Change, Matrix
 from sandbox.library import CHECKOUT, load_library
-from sandbox.make_entry import CHECKS, arguments, command_options, refuse_unknown, take_environment
+from sandbox.make_entry import CHECKS, arguments, options_of, refuse_unknown, take_environment
 from sandbox.plan.grammar import parse
 from sandbox.run.condition import Condition
 
@@ -45,13 +43,11 @@ def test_a_documented_command_is_one(command: str) -> None:
     if target in CHECKS:
         assert not variables
         return
-    options = command_options()
-    assert target in options
-    refuse_unknown(variables, options[target], [target])
+    assert target in registry.names()
+    options = options_of(target)
+    refuse_unknown(variables, options, [target])
     take_environment(variables)
-    group = get_command(app)
-    assert isinstance(group, TyperGroup)
-    group.commands[target].make_context(target, arguments(options[target], variables))
+    registry.load(target).make_context(target, arguments(options, variables))
     if "PROFILE" in variables:
         plan_profile(variables["PROFILE"])
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from browser import browser_or_reason, opened
-from sandbox.commands.made_up import write_made_up
+from perf.made_up import write_made_up
 from sandbox.commands.report import write_report
 
 pytestmark = pytest.mark.xdist_group("report")

@@ -2,13 +2,16 @@
 
 import errno
 import sys
+import tomllib
 
 import pytest
 
-from sandbox.cli import app, main
+from sandbox.cli import main
 from sandbox.cli_errors import as_told
-from sandbox.commands import guide
+from sandbox.commands.help import command as help_command
 from sandbox.errors import ExitCode, natural_order
+from sandbox.library import CHECKOUT
+from sandbox.registry import GROUPS, guide, names
 
 
 def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[str]]:
@@ -49,10 +52,40 @@ def test_anything_else_is_a_bug(problem: Exception) -> None:
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    guide.show(app)
+    help_command()
     shown = capsys.readouterr().out
-    names = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
-    assert {name for name in names if f"  make {name} " not in shown} == {"help"}
+    assert not [name for name in names() if f"  make {name} " not in shown]
+    assert {each.group for each in guide()} == set(GROUPS)
+    assert len({(each.group, each.place) for each in guide()}) == len(names()), "each has a place of its own"
+
+
+@pytest.mark.parametrize("words", [(), ("help",)])
+def test_bare_sandbox_prints_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sandbox", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0 and "make up" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_project(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["sandbox", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
+    assert capsys.readouterr().out == f"sandbox-matrix {version}\n"
+
+
+def test_a_command_that_there_is_none_of_is_three_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, lines = told(monkeypatch, capsys, "benhc")
+    assert code == ExitCode.BAD_INPUT
+    assert lines == ["there is no command 'benhc'", "did you mean 'bench'?", "try: sandbox help"]
 
 
 def test_levels_are_sorted_as_numbers() -> None:

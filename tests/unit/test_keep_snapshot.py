@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.commands import keep_snapshot
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.locks import shared
+from sandbox.stack.snapshots import keep as keep_snapshot
 from sandbox.stack.snapshots.take import Wish
 
 WANTED = {"wish": asdict(Wish("k", "u", fresh=True)), "bases": [asdict(PlanRequest("mysql@8.4"))] * 2}

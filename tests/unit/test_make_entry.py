@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.make_entry import arguments, command_options, decode, is_on, prepare, variable_of
+from sandbox.make_entry import arguments, decode, is_on, options_of, prepare, variable_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = {"PROFILE": False, "SET": False, "DRY_RUN": True}
@@ -44,8 +44,8 @@ def test_a_flag_that_is_no_flag_word_is_refused() -> None:
 
 def test_variable_names_follow_from_options() -> None:
     assert variable_of("--dry-run") == "DRY_RUN"
-    assert command_options()["up"]["PROFILE"] is False
-    assert command_options()["profiles"]["JSON"] is True
+    assert options_of("up")["PROFILE"] is False
+    assert options_of("profiles")["JSON"] is True
 
 
 def prepared(monkeypatch: pytest.MonkeyPatch, command: str, variables: str, goals: str = "") -> list[str]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sandbox.make_entry import CHECKS, command_options, decode
+from sandbox.make_entry import CHECKS, decode
+from sandbox.registry import names
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDER = """#!/bin/sh
@@ -82,7 +83,10 @@ def executable(path: Path, text: str) -> None:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     folder = tmp_path_factory.mktemp("check out")  # a blank in the path, as people have it
     shutil.copy(ROOT / "Makefile", folder)
-    (folder / "scripts").mkdir()
+    commands = folder / "scripts" / "sandbox" / "commands"
+    commands.mkdir(parents=True)
+    for name in ("__init__", *names()):
+        (commands / f"{name}.py").touch()
     shutil.copy(ROOT / "scripts" / "launch", folder / "scripts")
     executable(folder / "scripts" / "bootstrap", BOOTSTRAP.format(folder=folder, status=0))
     executable(folder / ".venv" / "bin" / "python", RECORDER.format(folder=folder))
@@ -165,12 +169,11 @@ def test_an_unknown_goal_reaches_the_runner_and_no_shell(checkout: Checkout) -> 
 
 
 def test_every_target_is_a_command_and_every_command_a_target(checkout: Checkout) -> None:
-    text = (ROOT / "Makefile").read_text()
-    targets = {
-        word for words in re.findall(r"^override (?:commands|checks) := (.*)$", text, re.M) for word in words.split()
-    }
-    assert targets == {*command_options(), *CHECKS}
-    assert [call.command for call in checkout.calls(*sorted(targets))] == sorted(targets)
+    targets = sorted({*names(), *CHECKS})
+    assert [call.command for call in checkout.calls(*targets)] == targets
+    database = checkout.make("-pn", "help").stdout
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", database, re.M)
+    assert sorted(phony.split()) == targets
 
 
 def test_what_needs_no_engine_asks_for_none(checkout: Checkout) -> None:

@@ -2,7 +2,7 @@
 
 import io
 
-from sandbox.commands.matrix_line import MatrixLine
+from sandbox.commands.common.matrix_line import MatrixLine
 from sandbox.experiment.definition import Cell, Change
 from sandbox.experiment.runner import Advance
 from sandbox.experiment.schedule import ScheduledRun

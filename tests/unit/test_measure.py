@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.commands import measure
-from sandbox.commands.measure import BenchOptions
+from sandbox.commands import bench
+from sandbox.commands.bench import BenchOptions
 from sandbox.stack.keeping import somebody_measures
 
 OPTIONS = BenchOptions("oltp_read_only", [], {}, None, None, False)
@@ -21,8 +21,8 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
         return SimpleNamespace(status="ok"), SimpleNamespace(path=tmp_path)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(measure, "find_stack", lambda *_: SimpleNamespace(project="p", name="default"))
-    monkeypatch.setattr(measure, "bench", measured)
-    monkeypatch.setattr(measure, "_print", lambda *_: None)
-    assert measure.run_bench(None, OPTIONS) == 0
+    monkeypatch.setattr(bench, "find_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    monkeypatch.setattr(bench, "bench", measured)
+    monkeypatch.setattr(bench, "_print", lambda *_: None)
+    assert bench.run(None, OPTIONS) == 0
     assert seen == [True] and not somebody_measures()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from perf.made_up import write_made_up
 from sandbox.commands import report
-from sandbox.commands.made_up import write_made_up
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.result import part_of
 from sandbox.results.observe import noted

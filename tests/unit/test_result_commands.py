@@ -11,14 +11,14 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from perf.query import make_result
+from sandbox.commands.common.find_result import find_result
 from sandbox.commands.compare import CompareOptions, gate_code
 from sandbox.commands.compare import run as compare
 from sandbox.commands.export import ExportOptions
 from sandbox.commands.export import run as export
-from sandbox.commands.find_result import find_result
 from sandbox.commands.history import HistoryOptions
 from sandbox.commands.history import run as history
-from sandbox.commands.perf_query import make_result
 from sandbox.commands.query import QueryOptions, needed_parts
 from sandbox.commands.query import run as query
 from sandbox.errors import ExitCode, SandboxError

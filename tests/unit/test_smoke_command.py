@@ -21,7 +21,7 @@ from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
 from sandbox.library import CHECKOUT
-from sandbox.make_entry import command_options, variable_of
+from sandbox.make_entry import options_of, variable_of
 from sandbox.results.observe import kind_of_canary
 from sandbox.results.record import Record
 from sandbox.results.store import Manifest, ResultFolder
@@ -282,7 +282,7 @@ def test_the_workflow_calls_it_with_options_that_it_has() -> None:
     workflow = yaml.safe_load((CHECKOUT / ".github" / "workflows" / "smoke.yml").read_text())
     (script,) = [step["run"] for step in workflow["jobs"]["smoke"]["steps"] if step.get("name") == "smoke"]
     used = {f"--{word}" for word in re.findall(r"--([a-z-]+)", script)}
-    known = command_options()["smoke"]
+    known = options_of("smoke")
     assert used and {variable_of(option) for option in used} <= set(known)
 
 

@@ -4,7 +4,11 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+import typer
+
+from sandbox.commands.common.options import Json, Profile, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Cell, Change, Matrix
@@ -16,6 +20,9 @@ from sandbox.results.statistics.many import FEWEST_BLOCKS
 from sandbox.results.statistics.margin import margin
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.run.calibration_file import calibration_path, change_calibration
+
+HELP = ("figures", 4)
+
 
 _TOLD = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)
@@ -80,3 +87,16 @@ def _tell(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool) -> Non
     ]
     print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))
     print(f"kept in {calibration_path()}", file=sys.stderr)
+
+
+def command(
+    profile: Profile = "mysql@9.7",
+    workload: Annotated[str, typer.Option(help="Workload (oltp_read_only, as in smoke).")] = "oltp_read_only",
+    threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
+    seconds: Annotated[int, typer.Option(min=1, help="Measured seconds of a run (5).")] = 5,
+    warmup: Annotated[int, typer.Option(min=0, help="Seconds before each run, discarded (1).")] = 1,
+    pairs: Annotated[int, typer.Option(min=6, help="A/A pairs (24).")] = 24,
+    json: Json = False,
+) -> int:
+    """Measure how noisy this host is with itself; verdicts then know what counts."""
+    return run(CalibrateOptions(need_profile(profile), workload, threads, seconds, warmup, pairs, json))

@@ -5,16 +5,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from sandbox.commands.find_result import find_result, read_manifest, tell_skipped
-from sandbox.commands.measure import RESULTS
+import typer
+
+from sandbox.commands.common.find_result import find_result, read_manifest, tell_skipped
+from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.library import RESULTS
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.differences import differences_between
 from sandbox.results.observe import judge_matrix, noise_of, observations
 from sandbox.results.store import ResultFolder
 from sandbox.results.unpaired import Side, UnpairedVerdict, compare_results, matched
 from sandbox.run.calibration_file import read_calibration
+
+HELP = ("results", 2)
 
 
 @dataclass(frozen=True)
@@ -93,3 +99,15 @@ def _told(side: Side) -> str:
         for factor, level in levels.items():
             factors.setdefault(factor, {})[level] = None
     return "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in factors.items()) or "no run"
+
+
+def command(
+    a: Annotated[
+        str | None, typer.Option("--a", help="Result: a name in results/, a part of one, latest, a path.")
+    ] = None,
+    b: Annotated[str | None, typer.Option("--b", help="The result that is compared with A.")] = None,
+    gate: Annotated[bool, typer.Option("--gate", help="Exit with 1 for worse, 3 for what cannot be judged.")] = False,
+    json: Json = False,
+) -> int:
+    """Compare two results of different times, commits or machines, without pairs."""
+    return run(CompareOptions(a, b, gate, json))

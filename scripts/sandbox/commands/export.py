@@ -5,11 +5,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from sandbox.commands.find_result import find_result, read_manifest, tell_skipped
-from sandbox.commands.measure import RESULTS
+import typer
+
+from sandbox.commands.common.find_result import find_result, read_manifest, tell_skipped
 from sandbox.commands.query import tell_broken
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.library import RESULTS
 from sandbox.report.benchstat import benchstat_lines
 from sandbox.report.github_action_benchmark import entries, tool_of
 from sandbox.report.query_table import query_csv
@@ -20,6 +23,9 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results, write_atomically
 from sandbox.results.unpaired import Side
 from sandbox.run.calibration_file import read_calibration
+
+HELP = ("results", 5)
+
 
 ALL = "all"
 _RUNS = "SELECT * FROM runs ORDER BY started_utc, result, run_id"
@@ -163,3 +169,15 @@ def _empty(folders: Sequence[ResultFolder]) -> SandboxError:
 
 def _tell_written(out: str) -> None:
     print(f"export  written to {out}", file=sys.stderr)
+
+
+def command(
+    format_: Annotated[
+        str | None, typer.Option("--format", help="csv, parquet, benchstat or github-action-benchmark.")
+    ] = None,
+    result: Annotated[str | None, typer.Option(help="Result (latest), or all.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metrics of github-action-benchmark (the first primary).")] = None,
+    out: Annotated[str | None, typer.Option(help="File to write (standard output).")] = None,
+) -> int:
+    """Hand results to other tools: csv, parquet, benchstat, github-action-benchmark."""
+    return run(ExportOptions(format_, result, metric, out))

@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import ValidationError
 
-from sandbox.commands.find_result import tell_skipped
-from sandbox.commands.measure import RESULTS
+from sandbox.commands.common.find_result import tell_skipped
+from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.library import RESULTS
 from sandbox.report.history_table import history_data, history_lines
 from sandbox.results.history import history_of, subject
 from sandbox.results.observe import observations
@@ -19,6 +22,8 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import Manifest, ResultFolder, all_results
 from sandbox.results.unpaired import Side
 from sandbox.run.calibration_file import read_calibration
+
+HELP = ("results", 3)
 
 
 @dataclass(frozen=True)
@@ -131,3 +136,15 @@ def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxE
 
 def _tell(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+def command(
+    matrix: Annotated[str | None, typer.Option(help="Of this matrix (of the newest result).")] = None,
+    profile: Annotated[str | None, typer.Option(help="Of benches of this profile.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Of benches with this workload.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metrics, such as tps,latency_p99_ms (the primary ones).")] = None,
+    only: Annotated[str | None, typer.Option(help="Levels to show: 'threads=1,64'.")] = None,
+    json: Json = False,
+) -> int:
+    """Show one matrix or bench over time, and where it changed for good."""
+    return run(HistoryOptions(matrix, profile, workload, metric, only, json))

@@ -4,9 +4,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
-from sandbox.commands.matrix_line import MatrixLine
-from sandbox.commands.measure import RESULTS
+import typer
+
+from sandbox.commands.common.matrix_line import MatrixLine
+from sandbox.commands.common.options import Json
 from sandbox.console import Progress
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Matrix
@@ -15,10 +18,13 @@ from sandbox.experiment.file import find_matrix, matrix_path
 from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.experiment.start import start
+from sandbox.library import RESULTS
 from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
 from sandbox.results.calibration import Known
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
+
+HELP = ("figures", 2)
 
 
 @dataclass(frozen=True)
@@ -120,3 +126,18 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
         print("\n".join([*verdict_lines(part, judged, records), *lost, *files]))
     return int(ExitCode.OK)
+
+
+def command(
+    matrix: Annotated[str | None, typer.Option(help="Matrix, such as quick, or a path.")] = None,
+    seconds: Annotated[int | None, typer.Option(help="Measured seconds of a run.")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Seconds before each run, discarded.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks (what one lone difference takes).")] = None,
+    only: Annotated[str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")] = None,
+    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (drawn).")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Show cells, time and power; run nothing.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Begin afresh instead of going on.")] = False,
+    json: Json = False,
+) -> int:
+    """Run a matrix of factors and say which differences are real."""
+    return run(MatrixOptions(matrix, seconds, warmup, blocks, only, seed, plan, new, json))

@@ -6,15 +6,21 @@ import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
+import typer
 
-from sandbox.commands.measure import RESULTS
+from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.library import RESULTS
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text_table import text_table
 from sandbox.results.index import open_index
 from sandbox.results.tables import ABOUT_VIEWS, LATER, VIEWS, Part
+
+HELP = ("results", 4)
+
 
 MOST_SHOWN = 1000
 """Rows of a table for people; JSON and CSV have all."""
@@ -137,3 +143,15 @@ def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
     if "disabled" in first:
         first, marked = "a query reaches no file, only results", "to join them with a file: make export FORMAT=parquet"
     return SandboxError(first, marked, _EXAMPLE)
+
+
+def command(
+    statement: Annotated[
+        str | None, typer.Argument(help="SQL, such as: select cell, avg(tps) from runs group by cell")
+    ] = None,
+    sql: Annotated[str | None, typer.Option(help="The same as an option.")] = None,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+) -> int:
+    """Ask all results in SQL (DuckDB); without a statement, list what there is to ask."""
+    return run(QueryOptions(sql or statement, json, csv))

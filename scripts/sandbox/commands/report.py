@@ -4,11 +4,13 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import ValidationError
 
-from sandbox.commands.measure import RESULTS
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.library import RESULTS
 from sandbox.report.bench_summary import bench_figures, bench_markdown
 from sandbox.report.figure import Figure, picture
 from sandbox.report.figures import matrix_figures
@@ -22,6 +24,8 @@ from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import Manifest, ResultFolder, all_results, write_atomically
 from sandbox.run.calibration_file import read_calibration
+
+HELP = ("results", 1)
 
 
 def run(named: str | None, charts: bool) -> int:
@@ -159,3 +163,11 @@ def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
 
 def _moment(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def command(
+    result: Annotated[str | None, typer.Option(help="Result: its folder or name (latest).")] = None,
+    charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
+) -> int:
+    """Write report.html and summary.md of a result."""
+    return run(result, charts)

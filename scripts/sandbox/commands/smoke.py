@@ -5,9 +5,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+import typer
+
+from sandbox.commands.common.options import need_profile
 from sandbox.commands.matrix import run_resolved
-from sandbox.commands.planning import need_profile
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.gate import BASE, HEAD, Side, SmokeLoad, smoke_experiment
 from sandbox.experiment.resolve import Resolved, resolve
@@ -30,6 +33,15 @@ from sandbox.run.open_run import LARGEST_SEED
 from sandbox.stack.engine import Docker
 from sandbox.stack.given import given_image, volumes_of
 from sandbox.stack.supply import refuse_unavailable
+
+HELP = ("figures", 3)
+
+SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PROFILE).")]
+SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]
+SidesImage = Annotated[str | None, typer.Option(help="Local tag, sha256:… or .tar instead of the database image.")]
+SidesSet = Annotated[list[str] | None, typer.Option(help="Server variables of this side, as SET takes them.")]
+SidesCpus = Annotated[str | None, typer.Option(help="Processors for each database node of this side.")]
+SidesMemory = Annotated[str | None, typer.Option(help="Memory for each database node of this side.")]
 
 SECONDS, WARM_UP_S = 5, 1
 TABLES = 4
@@ -211,3 +223,38 @@ def _show(told: SmokeTold, results: list[ResultFolder], as_json: bool) -> int:
         what = "the smoke benchmark could not be carried out"
         raise SandboxError(what, known, f"see: {results[-1].path}", ExitCode.ENVIRONMENT)
     return int(EXIT_CODES[told.outcome])
+
+
+def command(
+    profile: Annotated[str | None, typer.Option(help="Profile of both sides.")] = None,
+    base: SidesShort = None,
+    head: SidesShort = None,
+    base_profile: SidesProfile = None,
+    base_image: SidesImage = None,
+    base_set: SidesSet = None,
+    base_cpus: SidesCpus = None,
+    base_memory: SidesMemory = None,
+    head_profile: SidesProfile = None,
+    head_image: SidesImage = None,
+    head_set: SidesSet = None,
+    head_cpus: SidesCpus = None,
+    head_memory: SidesMemory = None,
+    workload: Annotated[str, typer.Option(help="Workload, such as oltp_read_write.")] = "oltp_read_only",
+    threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
+    # Read-only: what is measured is the server, not the fsyncs of a disk that it shares. (WORKLOAD= takes any other.)
+    rows: Annotated[int, typer.Option(min=1, help="Rows of each of four tables (25000).")] = 25_000,
+    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (drawn).")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Say whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
+    options = SmokeOptions(
+        profile,
+        SideOptions(base, base_profile, base_image, tuple(base_set or ()), base_cpus, base_memory),
+        SideOptions(head, head_profile, head_image, tuple(head_set or ()), head_cpus, head_memory),
+        workload,
+        threads,
+        rows,
+        seed,
+        json,
+    )
+    return run(options)

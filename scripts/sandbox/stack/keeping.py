@@ -20,7 +20,7 @@ from sandbox.stack.locks import claimed, lock_folder, locked, shared
 from sandbox.stack.naming import name_option
 from sandbox.stack.snapshots.take import Wish
 
-MODULE = "sandbox.commands.keep_snapshot"
+MODULE = "sandbox.stack.snapshots.keep"
 _MARK = "snapshot"
 _PATIENCE_S = 60.0
 _MEASURING, _KEEPING = "measuring", "snapshots"

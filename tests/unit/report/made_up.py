@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sandbox.commands.made_up import write_made_up
+from perf.made_up import write_made_up
 from sandbox.commands.report import judge, read_runs
 from sandbox.report.run_data import RunData
 from sandbox.results.compare import Judged

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sandbox.commands.viewing import view_now
+from sandbox.commands.common.viewing import view_now
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.report.stack_view import stack_lines
 from sandbox.stack.protocol import RunningStack

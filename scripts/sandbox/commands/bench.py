@@ -1,23 +1,27 @@
 """bench: one measurement of a running stack, told second by second, left as a record."""
 
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from sandbox import console
-from sandbox.library import CHECKOUT
+from sandbox.commands.common.live_line import LiveLine
+from sandbox.commands.common.options import Json, Name, Via
+from sandbox.library import CHECKOUT, RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.find import find_stack
 from sandbox.stack.keeping import measuring
-from sandbox.workloads.common.model import Event, Progress, Second, make_parameters, refuse_unused
+from sandbox.workloads.common.model import Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.resolve import parse_options, resolve_workload
 
-RESULTS = CHECKOUT / "results"
+HELP = ("figures", 1)
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class BenchOptions:
     """Of an external server, instead of that of its address."""
 
 
-def run_bench(name: str | None, options: BenchOptions) -> int:
+def run(name: str | None, options: BenchOptions) -> int:
     """Measures, prints the table or the record, and returns the exit code.
 
     Raises SandboxError (exit 2) for a workload or parameter that there is none of.
@@ -68,43 +72,30 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
         print(bench_text(record, folder), end="")
 
 
-class LiveLine:
-    """Tells events on standard error: in a terminal the seconds overwrite one line, elsewhere each has its own."""
-
-    def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
-        self._open = False
-
-    def __call__(self, event: Event) -> None:
-        """Shows one event."""
-        if isinstance(event, Progress):
-            self._close()
-            text = event.step if event.text == "begins" else f"{event.step}: {event.text}"
-            print(f"bench  {text}", file=sys.stderr, flush=True)
-            return
-        text = second_text(event)
-        if self._terminal:
-            print(f"\r{fitted(text)}", end="", file=sys.stderr, flush=True)
-            self._open = True
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    def _close(self) -> None:
-        if self._open:
-            print(file=sys.stderr)
-            self._open = False
-
-
-def fitted(text: str) -> str:
-    """A line that moves, as wide as the terminal less the last column, where some begin a new line."""
-    width = shutil.get_terminal_size((99, 24)).columns - 1
-    return f"{text[:width]:<{width}}"
-
-
-def second_text(event: Second) -> str:
-    """One second of load in one line."""
-    p95 = "-" if event.p95_ms is None else f"{event.p95_ms:.1f}"
-    return (
-        f"{event.phase:>8} {event.second:4d} s  threads {event.threads}  tps {event.tps:,.0f}  qps {event.qps:,.0f}  "
-        f"p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors {event.errors}"
-    )
+def command(
+    name: Name = None,
+    workload: Annotated[str, typer.Option(help="Workload, such as tpcc, or a path: .lua, .sql.")] = "oltp_read_write",
+    options: Annotated[list[str] | None, typer.Option(help="Of the workload: 'warehouses=2 items=1000'.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Client threads (8).")] = None,
+    seconds: Annotated[int | None, typer.Option(help="Measured seconds (30).")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up, discarded (5).")] = None,
+    tables: Annotated[int | None, typer.Option(help="Tables (4).")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows of each table (100000).")] = None,
+    dist: Annotated[str | None, typer.Option(help="Distribution of keys (uniform).")] = None,
+    rate: Annotated[int | None, typer.Option(help="Transactions a second (as fast as it goes).")] = None,
+    via: Via = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the load (drawn).")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")] = None,
+    json: Json = False,
+) -> int:
+    """Measure a stack once; leaves a record in results/."""
+    given = {
+        "threads": threads,
+        "seconds": seconds,
+        "warmup_s": warmup,
+        "tables": tables,
+        "rows_per_table": rows,
+        "distribution": dist,
+        "rate_per_s": rate,
+    }
+    return run(name, BenchOptions(workload, options or [], given, via, seed, json, schema))

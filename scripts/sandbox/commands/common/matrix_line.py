@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from sandbox.commands.measure import fitted, second_text
+from sandbox.commands.common.live_line import fitted, second_text
 from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks
 from sandbox.report.matrix_view import duration
 from sandbox.workloads.common.model import Progress, Second

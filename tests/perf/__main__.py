@@ -4,16 +4,17 @@ import json
 import math
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from sandbox.commands.made_up import write_made_up
-from sandbox.commands.perf_matrix import matrix_overhead_ratio, restart_overhead_s
-from sandbox.commands.perf_query import query_figures
-from sandbox.commands.perf_run import NAME, sandbox, tell, timed
-from sandbox.commands.perf_up import up_figures
+from perf.made_up import write_made_up
+from perf.matrix import matrix_overhead_ratio, restart_overhead_s
+from perf.query import query_figures
+from perf.start import up_figures
+from perf.timing import NAME, sandbox, tell, timed
 from sandbox.library import CHECKOUT, load_library
 from sandbox.plan.images import Availability
 from sandbox.plan.model import PlanRequest
@@ -137,7 +138,5 @@ def _by_hand(container: str, command: list[str]) -> float:
     return float(line.split("(")[1].split()[0])
 
 
-def ensure_quiet(path: Path = Path("/proc/loadavg")) -> None:
-    """Says so when the machine is busy: the ratios are then of a busy machine."""
-    if path.exists() and float(path.read_text().split()[0]) > 1:
-        tell(f"note: the load average is {path.read_text().split()[0]}; other work makes the figures coarser")
+if __name__ == "__main__":
+    perf(int(sys.argv[1]) if len(sys.argv) > 1 else 5)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from secrets import randbelow
 from typing import Any
 
-from sandbox.commands.perf_run import NAME, sandbox, tell, timed
+from perf.floor import plain_run
+from perf.timing import NAME, sandbox, tell, timed
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.model import PlanRequest
-from sandbox.stack.floor import plain_run
 from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 

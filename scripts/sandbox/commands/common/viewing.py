@@ -1,15 +1,23 @@
-"""A running stack as the pure views take it."""
+"""A running stack as commands find and show it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sandbox.report.stack_view import NodeView, StackView
+from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
+from sandbox.stack.engine import Docker
+from sandbox.stack.entry import Entries
+from sandbox.stack.events import OnEvent
+from sandbox.stack.find import find_stack
 from sandbox.stack.inventory import Container
+from sandbox.stack.keeping import undisturbed
 from sandbox.stack.protocol import ServerRole, SettingProof
 from sandbox.stack.publish import addresses
+from sandbox.stack.remove import Removed
 from sandbox.stack.roles import explained, server_role
 from sandbox.stack.stack import Stack
+from sandbox.stack.up import Started
 
 
 def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackView:
@@ -44,3 +52,29 @@ def _node(
         name, about["term"], container.kind, container.id, container.image, container.state, container.health, role,
         about["ports"], published.get(name, []), proofs.get(name, []),
     )  # fmt: skip
+
+
+def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
+    """The stack that a command means, once no snapshot is being taken of it."""
+    stack = find_stack(name, progress, Docker())
+    undisturbed(stack.project, stack.name, progress)
+    return stack
+
+
+def show_ready(started: Started, seconds: float, as_json: bool) -> None:
+    """Prints a stack that is ready, and how to go on."""
+    stack, roles = started.stack, started.roles
+    shown = view(stack, roles)
+    if as_json:
+        print(json.dumps({**stacks_data([shown])["stacks"][0], "ready_s": round(seconds, 3)}, indent=2))
+        return
+    entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
+    print("\n".join(summary_lines(shown, entries, seconds)))
+
+
+def removed_text(removed: Removed) -> str:
+    """What was removed of a stack."""
+    if not removed.anything:
+        return f"{removed.name}: nothing is there"
+    counts = f"{removed.containers} containers, {removed.volumes} volumes, {removed.networks} networks"
+    return f"{removed.name}: removed {counts}"

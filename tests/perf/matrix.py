@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sandbox.commands.perf_run import sandbox, tell
+from perf.timing import sandbox, tell
 
 _QUICK = ("--matrix", "quick", "--seconds", "10", "--blocks", "1")
 # Four cells and the canary, three blocks.

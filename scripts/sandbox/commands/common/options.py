@@ -1,0 +1,60 @@
+"""Options that several commands have, and the request that those of a profile come to."""
+
+from typing import Annotated
+
+import typer
+
+from sandbox.errors import SandboxError
+from sandbox.library import read_user_file
+from sandbox.plan.apply import check_limits
+from sandbox.plan.model import PlanRequest
+
+EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
+
+Profile = Annotated[str | None, typer.Option(help="Profile expression, such as galera3+haproxy.")]
+Name = Annotated[str | None, typer.Option(help="Name of the stack (the only one, else 'default').")]
+NameOfUp = Annotated[str | None, typer.Option("--name", help="Name of the stack ('default').")]
+NameOfPs = Annotated[str | None, typer.Option("--name", help="Name of the stack (all of them).")]
+Node = Annotated[str | None, typer.Option(help="Node, such as galera1.")]
+SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
+Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
+Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")]
+Cpus = Annotated[str | None, typer.Option(help="Processors for each database node, such as 0.5.")]
+Memory = Annotated[str | None, typer.Option(help="Memory for each database node, such as 1g.")]
+External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
+Via = Annotated[str | None, typer.Option(help="Node, term, node:port, writer or reader.")]
+Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def need_profile(profile: str | None) -> str:
+    """The profile, or three examples where none was given."""
+    if profile:
+        return profile
+    raise SandboxError(
+        "no PROFILE was given",
+        f"examples: {', '.join(EXAMPLES)}",
+        f"try: make up PROFILE={EXAMPLES[1]}   (make profiles lists every term)",
+    )
+
+
+def plan_request(
+    profile: str | None,
+    assignments: list[str] | None,
+    cnf: str | None,
+    init: str | None,
+    cpus: str | None,
+    memory: str | None,
+    external: str | None,
+) -> PlanRequest:
+    """What a profile and the options beside it ask for. Raises SandboxError (exit 2) for what cannot be."""
+    check_limits(cpus, memory)
+    return PlanRequest(
+        need_profile(profile),
+        tuple(assignments or ()),
+        read_user_file(cnf, "CNF"),
+        read_user_file(init, "INIT"),
+        cpus,
+        memory,
+        external,
+    )

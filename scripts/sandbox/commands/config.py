@@ -1,0 +1,29 @@
+"""config: the one Compose file of a profile."""
+
+import sys
+
+from sandbox.commands.common.options import Cnf, Cpus, External, Init, Memory, NameOfUp, Profile, SetValue, plan_request
+from sandbox.plan.compose import compose_document, compose_text
+from sandbox.stack.naming import DEFAULT_NAME, identity
+from sandbox.stack.planning import planned
+from sandbox.stack.secrets import draw_secrets
+
+HELP = ("before", 3)
+
+
+def command(
+    profile: Profile = None,
+    name: NameOfUp = None,
+    set_: SetValue = None,
+    cnf: Cnf = None,
+    init: Init = None,
+    cpus: Cpus = None,
+    memory: Memory = None,
+    external: External = None,
+) -> None:
+    """Print the one Compose file of a profile."""
+    made = planned(plan_request(profile, set_, cnf, init, cpus, memory, external))
+    for node in made.unavailable():
+        print(f"note: {node.choice.reference} is neither here nor within reach", file=sys.stderr)
+        break
+    sys.stdout.write(compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME))))

@@ -1,0 +1,15 @@
+"""down: a stack is gone, with its containers, networks and volumes."""
+
+from sandbox.commands.common.options import Name
+from sandbox.commands.common.viewing import removed_text
+from sandbox.console import Progress
+from sandbox.stack import remove
+from sandbox.stack.engine import Docker
+
+HELP = ("a stack", 9)
+
+
+def command(name: Name = None) -> None:
+    """Remove a stack: containers, networks, volumes."""
+    with Progress("down") as progress:
+        progress.line(removed_text(remove.down(name, progress, Docker())))

@@ -1,0 +1,38 @@
+"""images: what a profile needs, built or pulled."""
+
+from typing import Annotated
+
+import typer
+
+from sandbox.commands.common.options import Profile
+from sandbox.console import Progress
+from sandbox.library import load_library, load_lock
+from sandbox.plan.model import ImageChoice, PlanRequest
+from sandbox.stack.engine import Docker
+from sandbox.stack.images import engine_availability
+from sandbox.stack.planning import planned
+from sandbox.stack.supply import all_built, ensure_images, supply
+
+HELP = ("before", 4)
+
+
+def command(
+    profile: Profile = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print references only.")] = False,
+) -> None:
+    """Build or pull what a profile needs (without one: every image that is built here)."""
+    docker = Docker()
+    if list_:
+        print("\n".join(sorted({choice.reference for choice in _choices(profile, docker)})))
+        return
+    with Progress("images") as progress:
+        if profile:
+            ensure_images(planned(PlanRequest(profile)), progress, docker)
+        else:
+            supply(_choices(None, docker), progress, docker)
+
+
+def _choices(profile: str | None, docker: Docker) -> list[ImageChoice]:
+    if profile:
+        return [node.choice for node in planned(PlanRequest(profile)).nodes]
+    return all_built(load_library().catalog, engine_availability(load_lock(), docker))

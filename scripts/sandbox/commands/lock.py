@@ -1,0 +1,21 @@
+"""lock: pins what the images of a profile are now."""
+
+from sandbox.commands.common.options import Profile, need_profile
+from sandbox.console import Progress
+from sandbox.plan.model import PlanRequest
+from sandbox.stack.engine import Docker
+from sandbox.stack.pins import lock_images
+from sandbox.stack.planning import planned
+from sandbox.stack.supply import ensure_images
+
+HELP = ("before", 5)
+
+
+def command(profile: Profile = None) -> None:
+    """Write images/lock.yaml: the digests and package versions of today."""
+    docker = Docker()
+    plan = planned(PlanRequest(need_profile(profile)))
+    with Progress("lock") as progress:
+        ensure_images(plan, progress, docker)
+        pinned = lock_images(plan, docker)
+        progress.line(f"images/lock.yaml pins {len(pinned.published)} published and {len(pinned.built)} built images")

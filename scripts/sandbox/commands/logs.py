@@ -1,0 +1,23 @@
+"""logs: what the nodes have logged."""
+
+from typing import Annotated
+
+import typer
+
+from sandbox.commands.common.options import Name, Node
+from sandbox.console import Progress
+from sandbox.stack.engine import Docker
+from sandbox.stack.find import find_stack
+from sandbox.stack.logs import logs as print_logs
+
+HELP = ("a stack", 5)
+
+
+def command(
+    name: Name = None,
+    node: Node = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C.")] = False,
+) -> int:
+    """Print the log of a node, or of all."""
+    with Progress("logs") as progress:
+        return print_logs(find_stack(name, progress, Docker()), node, follow)

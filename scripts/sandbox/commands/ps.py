@@ -1,0 +1,27 @@
+"""ps: one stack, or all of this tool on the engine."""
+
+import json as json_text
+import sys
+
+from sandbox.commands.common.options import Json, NameOfPs
+from sandbox.commands.common.viewing import view_now
+from sandbox.console import Progress
+from sandbox.report.stack_view import stack_lines, stacks_data
+from sandbox.stack.engine import Docker
+from sandbox.stack.find import all_stacks, find_stack
+
+HELP = ("a stack", 2)
+
+
+def command(name: NameOfPs = None, json: Json = False) -> None:
+    """Show every stack with its nodes, roles and ports."""
+    docker = Docker()
+    with Progress("ps") as progress:
+        stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
+    shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
+    if json:
+        print(json_text.dumps(stacks_data(shown), indent=2))
+    elif shown:
+        print("\n\n".join("\n".join(stack_lines(stack)) for stack in shown))
+    else:
+        print("no stack is here; try: make up PROFILE=galera3+haproxy", file=sys.stderr)

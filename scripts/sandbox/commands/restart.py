@@ -1,0 +1,24 @@
+"""restart: one node, then the whole stack is ready again."""
+
+from sandbox.commands.common.options import Name, Node, Timeout
+from sandbox.commands.common.viewing import quiet_stack
+from sandbox.console import Progress
+from sandbox.errors import SandboxError
+from sandbox.stack import lifecycle
+from sandbox.stack.stack import Stack
+
+HELP = ("a stack", 6)
+
+
+def command(name: Name = None, node: Node = None, timeout: Timeout = None) -> None:
+    """Restart one node and wait until the stack is ready again."""
+    with Progress("restart") as progress:
+        stack = quiet_stack(name, progress)
+        lifecycle.restart(stack, _needed(node, stack), progress, timeout)
+
+
+def _needed(node: str | None, stack: Stack) -> str:
+    if node is not None:
+        return node
+    names = [container.node for container in stack.members]
+    raise SandboxError("no NODE was given", f"the stack '{stack.name}' has {', '.join(names)}", f"try: NODE={names[0]}")

@@ -1,0 +1,27 @@
+"""snapshots: what stacks are restored from."""
+
+import json as json_text
+import sys
+from datetime import datetime
+
+from sandbox.commands.common.options import Json
+from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
+from sandbox.stack.engine import Docker
+from sandbox.stack.snapshots import shelf
+
+HELP = ("a stack", 11)
+
+
+def command(json: Json = False) -> None:
+    """List the snapshots from which `up` starts in seconds."""
+    found = shelf.snapshots(Docker())
+    if json:
+        print(json_text.dumps(snapshots_data(found), indent=2))
+    elif found:
+        print("\n".join(snapshot_lines(found, _clock)))
+    else:
+        print("no snapshot is here; the first `make up` of a profile keeps one", file=sys.stderr)
+
+
+def _clock(unix_s: float) -> str:
+    return f"{datetime.fromtimestamp(unix_s).astimezone():%Y-%m-%d %H:%M}"

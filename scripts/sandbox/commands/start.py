@@ -1,0 +1,19 @@
+"""start: what is stopped of a stack runs again."""
+
+import time
+
+from sandbox.commands.common.options import Name, Timeout
+from sandbox.commands.common.viewing import quiet_stack, show_ready
+from sandbox.console import Progress
+from sandbox.stack import lifecycle
+from sandbox.stack.up import Started
+
+HELP = ("a stack", 8)
+
+
+def command(name: Name = None, timeout: Timeout = None) -> None:
+    """Start what is stopped and wait until the stack is ready."""
+    begin = time.monotonic()
+    with Progress("start") as progress:
+        stack = lifecycle.start(quiet_stack(name, progress), progress, timeout)
+    show_ready(Started(stack, stack.roles()), time.monotonic() - begin, as_json=False)

@@ -1,0 +1,14 @@
+"""stop: a stack rests; data and containers stay."""
+
+from sandbox.commands.common.options import Name
+from sandbox.commands.common.viewing import quiet_stack
+from sandbox.console import Progress
+from sandbox.stack import lifecycle
+
+HELP = ("a stack", 7)
+
+
+def command(name: Name = None) -> None:
+    """Stop a stack; its data is kept."""
+    with Progress("stop") as progress:
+        lifecycle.stop(quiet_stack(name, progress), progress)

@@ -1,0 +1,73 @@
+"""up: starts the stack of a profile, waits until it is ready; then it is kept as a snapshot."""
+
+import sys
+import time
+from typing import Annotated
+
+import typer
+
+from sandbox.commands.common.options import (
+    Cnf,
+    Cpus,
+    External,
+    Init,
+    Json,
+    Memory,
+    NameOfUp,
+    Profile,
+    SetValue,
+    Timeout,
+    plan_request,
+)
+from sandbox.commands.common.viewing import show_ready
+from sandbox.console import Progress
+from sandbox.library import load_library, load_lock
+from sandbox.plan.basis import basis_plans, basis_requests
+from sandbox.plan.planner import make_plan
+from sandbox.stack.engine import Docker
+from sandbox.stack.facts import begin_info
+from sandbox.stack.images import engine_availability
+from sandbox.stack.keeping import begin_keeping
+from sandbox.stack.naming import DEFAULT_NAME, check_name
+from sandbox.stack.up import UpOptions
+from sandbox.stack.up import up as bring_up
+
+HELP = ("a stack", 1)
+
+
+def command(
+    profile: Profile = None,
+    name: NameOfUp = None,
+    set_: SetValue = None,
+    cnf: Cnf = None,
+    init: Init = None,
+    cpus: Cpus = None,
+    memory: Memory = None,
+    external: External = None,
+    publish: Annotated[bool, typer.Option("--publish", help="Publish on 127.0.0.1, free ports.")] = False,
+    timeout: Timeout = None,
+    cold: Annotated[bool, typer.Option("--cold", help="Start from nothing, not from a snapshot.")] = False,
+    snapshots: Annotated[int, typer.Option(min=0, max=1, help="0: neither restore nor keep a snapshot (1).")] = 1,
+    json: Json = False,
+) -> None:
+    """Start a stack and wait until it is ready."""
+    request = plan_request(profile, set_, cnf, init, cpus, memory, external)
+    begin = time.monotonic()
+    docker, restore = Docker(), snapshots == 1 and not cold
+    with Progress("up") as progress:
+        info, library = begin_info(docker), load_library()
+        available = engine_availability(load_lock(), docker, library.catalog)
+        plan = make_plan(request, library, available)
+        requests = basis_requests(plan, library)
+        options = UpOptions(
+            check_name(name or DEFAULT_NAME),
+            timeout,
+            publish,
+            restore,
+            bases=lambda: basis_plans(requests, library, available),
+        )
+        started = bring_up(plan, options, progress, docker, info)
+    show_ready(started, time.monotonic() - begin, json)
+    sys.stdout.flush()
+    if snapshots and (wish := started.wish):
+        begin_keeping(started.stack.project, wish, dict.fromkeys(requests.values()))
