@@ -37,6 +37,15 @@ def test_another_profile_under_the_same_name_is_refused_in_three_lines(stack: Li
     assert PROFILE in done.stderr
 
 
+def test_statements_commands_and_logs_by_hand(stack: LiveStack) -> None:
+    every = sandbox("sql", "-n", stack.name, "--all", "-e", "select @@hostname").stdout
+    assert every.splitlines() == ["-- mariadb1", "@@hostname", "mariadb1", "-- replica1", "@@hostname", "replica1"]
+    assert sandbox("sql", "-n", stack.name, "--all", "-e", "no such", check=False).returncode == 1
+    assert sandbox("exec", "replica1", "-n", stack.name, "--", "hostname").stdout == "replica1\n"
+    assert sandbox("exec", "replica1", "-n", stack.name, "--", "false", check=False).returncode == 1
+    assert len(sandbox("logs", "-n", stack.name, "--node", "replica1", "--tail", "3").stdout.splitlines()) == 3
+
+
 def test_nothing_is_published_until_asked_and_then_only_on_loopback(stack: LiveStack) -> None:
     assert not [node for node in stack.data() if node["published"]]
     before = {node["name"]: node["container"] for node in stack.data()}

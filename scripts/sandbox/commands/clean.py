@@ -11,7 +11,7 @@ from sandbox.stack import remove
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import shelf
 
-HELP = ("a stack", 10)
+HELP = ("a stack", 11)
 
 
 def command(all_: Annotated[bool, typer.Option("--all", help="Of every checkout on this engine.")] = False) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.find_result import find_result, read_manifest, tell_skipped
-from sandbox.commands.common.options import Json
+from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import RESULTS
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
@@ -102,6 +102,8 @@ def _told(side: Side) -> str:
 
 
 def command(
+    was: Annotated[str | None, place("A", "The result that was.")] = None,
+    now: Annotated[str | None, place("B", "The result that is.")] = None,
     a: Annotated[
         str | None, typer.Option("--a", help="Result: a name in results/, a part of one, latest, a path.")
     ] = None,
@@ -110,4 +112,4 @@ def command(
     json: Json = False,
 ) -> int:
     """Compare two results of different times, commits or machines, without pairs."""
-    return run(CompareOptions(a, b, gate, json))
+    return run(CompareOptions(either(was, a, "A"), either(now, b, "B"), gate, json))

@@ -2,7 +2,19 @@
 
 import sys
 
-from sandbox.commands.common.options import Cnf, Cpus, External, Init, Memory, NameOfUp, Profile, SetValue, plan_request
+from sandbox.commands.common.options import (
+    Cnf,
+    Cpus,
+    Expression,
+    External,
+    Init,
+    Memory,
+    NameOfUp,
+    Profile,
+    SetValue,
+    either,
+    plan_request,
+)
 from sandbox.plan.compose import compose_document, compose_text
 from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.planning import planned
@@ -12,6 +24,7 @@ HELP = ("before", 3)
 
 
 def command(
+    expression: Expression = None,
     profile: Profile = None,
     name: NameOfUp = None,
     set_: SetValue = None,
@@ -22,7 +35,7 @@ def command(
     external: External = None,
 ) -> None:
     """Print the one Compose file of a profile."""
-    made = planned(plan_request(profile, set_, cnf, init, cpus, memory, external))
+    made = planned(plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external))
     for node in made.unavailable():
         print(f"note: {node.choice.reference} is neither here nor within reach", file=sys.stderr)
         break

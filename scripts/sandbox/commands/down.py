@@ -6,7 +6,7 @@ from sandbox.console import Progress
 from sandbox.stack import remove
 from sandbox.stack.engine import Docker
 
-HELP = ("a stack", 9)
+HELP = ("a stack", 10)
 
 
 def command(name: Name = None) -> None:

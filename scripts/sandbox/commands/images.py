@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox.commands.common.options import Profile
+from sandbox.commands.common.options import Expression, Profile, either
 from sandbox.console import Progress
 from sandbox.library import load_library, load_lock
 from sandbox.plan.model import ImageChoice, PlanRequest
@@ -17,10 +17,12 @@ HELP = ("before", 4)
 
 
 def command(
+    expression: Expression = None,
     profile: Profile = None,
     list_: Annotated[bool, typer.Option("--list", help="Print references only.")] = False,
 ) -> None:
     """Build or pull what a profile needs (without one: every image that is built here)."""
+    profile = either(expression, profile, "PROFILE")
     docker = Docker()
     if list_:
         print("\n".join(sorted({choice.reference for choice in _choices(profile, docker)})))

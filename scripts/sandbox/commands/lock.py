@@ -1,6 +1,6 @@
 """lock: pins what the images of a profile are now."""
 
-from sandbox.commands.common.options import Profile, need_profile
+from sandbox.commands.common.options import Expression, Profile, either, need_profile
 from sandbox.console import Progress
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
@@ -11,8 +11,9 @@ from sandbox.stack.supply import ensure_images
 HELP = ("before", 5)
 
 
-def command(profile: Profile = None) -> None:
+def command(expression: Expression = None, profile: Profile = None) -> None:
     """Write images/lock.yaml: the digests and package versions of today."""
+    profile = either(expression, profile, "PROFILE")
     docker = Docker()
     plan = planned(PlanRequest(need_profile(profile)))
     with Progress("lock") as progress:

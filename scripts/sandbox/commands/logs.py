@@ -10,14 +10,15 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.find import find_stack
 from sandbox.stack.logs import logs as print_logs
 
-HELP = ("a stack", 5)
+HELP = ("a stack", 6)
 
 
 def command(
     name: Name = None,
     node: Node = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C.")] = False,
+    tail: Annotated[int | None, typer.Option(min=0, help="The last lines of each node only.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Until Ctrl-C.")] = False,
 ) -> int:
     """Print the log of a node, or of all."""
     with Progress("logs") as progress:
-        return print_logs(find_stack(name, progress, Docker()), node, follow)
+        return print_logs(find_stack(name, progress, Docker()), node, follow, tail=tail)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.matrix_line import MatrixLine
-from sandbox.commands.common.options import Json
+from sandbox.commands.common.options import Json, either, place
 from sandbox.console import Progress
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Matrix
@@ -129,6 +129,7 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
 
 
 def command(
+    which: Annotated[str | None, place("MATRIX", "Matrix, such as quick, or a path.")] = None,
     matrix: Annotated[str | None, typer.Option(help="Matrix, such as quick, or a path.")] = None,
     seconds: Annotated[int | None, typer.Option(help="Measured seconds of a run.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Seconds before each run, discarded.")] = None,
@@ -140,4 +141,4 @@ def command(
     json: Json = False,
 ) -> int:
     """Run a matrix of factors and say which differences are real."""
-    return run(MatrixOptions(matrix, seconds, warmup, blocks, only, seed, plan, new, json))
+    return run(MatrixOptions(either(which, matrix, "MATRIX"), seconds, warmup, blocks, only, seed, plan, new, json))

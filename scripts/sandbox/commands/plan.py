@@ -2,7 +2,19 @@
 
 import json as json_text
 
-from sandbox.commands.common.options import Cnf, Cpus, External, Init, Json, Memory, Profile, SetValue, plan_request
+from sandbox.commands.common.options import (
+    Cnf,
+    Cpus,
+    Expression,
+    External,
+    Init,
+    Json,
+    Memory,
+    Profile,
+    SetValue,
+    either,
+    plan_request,
+)
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
 
@@ -10,6 +22,7 @@ HELP = ("before", 2)
 
 
 def command(
+    expression: Expression = None,
     profile: Profile = None,
     set_: SetValue = None,
     cnf: Cnf = None,
@@ -20,5 +33,5 @@ def command(
     json: Json = False,
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
-    made = planned(plan_request(profile, set_, cnf, init, cpus, memory, external))
+    made = planned(plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external))
     print(json_text.dumps(plan_data(made), indent=2) if json else "\n".join(plan_lines(made)))

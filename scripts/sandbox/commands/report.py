@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from sandbox.commands.common.options import either, place
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.library import RESULTS
 from sandbox.report.bench_summary import bench_figures, bench_markdown
@@ -166,8 +167,9 @@ def _moment(moment: datetime) -> str:
 
 
 def command(
+    which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).")] = None,
     result: Annotated[str | None, typer.Option(help="Result: its folder or name (latest).")] = None,
     charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
 ) -> int:
     """Write report.html and summary.md of a result."""
-    return run(result, charts)
+    return run(either(which, result, "RESULT"), charts)

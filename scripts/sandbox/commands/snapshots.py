@@ -9,7 +9,7 @@ from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import shelf
 
-HELP = ("a stack", 11)
+HELP = ("a stack", 12)
 
 
 def command(json: Json = False) -> None:

@@ -8,7 +8,7 @@ from sandbox.console import Progress
 from sandbox.stack import lifecycle
 from sandbox.stack.up import Started
 
-HELP = ("a stack", 8)
+HELP = ("a stack", 9)
 
 
 def command(name: Name = None, timeout: Timeout = None) -> None:

@@ -5,7 +5,7 @@ from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import Progress
 from sandbox.stack import lifecycle
 
-HELP = ("a stack", 7)
+HELP = ("a stack", 8)
 
 
 def command(name: Name = None) -> None:

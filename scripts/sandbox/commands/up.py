@@ -9,6 +9,7 @@ import typer
 from sandbox.commands.common.options import (
     Cnf,
     Cpus,
+    Expression,
     External,
     Init,
     Json,
@@ -17,6 +18,7 @@ from sandbox.commands.common.options import (
     Profile,
     SetValue,
     Timeout,
+    either,
     plan_request,
 )
 from sandbox.commands.common.viewing import show_ready
@@ -36,6 +38,7 @@ HELP = ("a stack", 1)
 
 
 def command(
+    expression: Expression = None,
     profile: Profile = None,
     name: NameOfUp = None,
     set_: SetValue = None,
@@ -51,7 +54,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = plan_request(profile, set_, cnf, init, cpus, memory, external)
+    request = plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with Progress("up") as progress:

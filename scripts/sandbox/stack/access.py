@@ -1,6 +1,7 @@
-"""The way into a stack: an SQL client or a shell, to which the terminal is handed over."""
+"""The way into a stack: an SQL client, a shell or a command, to which the terminal is handed over."""
 
 import sys
+from collections.abc import Sequence
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.events import Note, OnEvent
@@ -21,29 +22,52 @@ def client_argv(stack: Stack, entry: EntryPoint) -> list[str]:
     return [program, f"--defaults-file={credentials}", "-h", entry.host, "-P", str(entry.port)]
 
 
-def sql(stack: Stack, via: str | None, on_event: OnEvent) -> int:
+def sql(stack: Stack, via: str | None, on_event: OnEvent, statements: str | None = None) -> int:
     """An interactive client (its history stays in the client node), or one that reads SQL from our input.
+
+    ``statements``: what it runs instead.
 
     ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the entry point. Returns the client's
     exit code: 1 where a statement failed. Raises SandboxError (exit 2) for a node there is none of.
     """
     entry = stack.entry_point(via)
+    if statements:
+        return _run(stack, entry, statements)
     terminal = sys.stdin.isatty()
     if terminal:
         on_event(Note(f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port})"))
     return stack.docker.hand_over("exec", "-it" if terminal else "-i", stack.client.id, *client_argv(stack, entry))
 
 
+def sql_on_all(stack: Stack, statements: str) -> int:
+    """Statements on every server, each under its name; the first exit code that is not 0."""
+    codes = []
+    for server in [each.node for each in stack.members if each.kind in ("database", "replica")]:
+        print(f"-- {server}", flush=True)
+        codes.append(_run(stack, stack.entry_point(server), statements))
+    return next((code for code in codes if code), 0)
+
+
+def _run(stack: Stack, entry: EntryPoint, statements: str) -> int:
+    table = ["--table"] if sys.stdout.isatty() else []
+    argv = [*client_argv(stack, entry), *table, "--execute", statements]
+    return stack.docker.hand_over("exec", stack.client.id, *argv)
+
+
 def shell(stack: Stack, node: str) -> int:
     """A shell as root in a node; its exit code. SandboxError: exit 2 for no such node, exit 4 where it does not run."""
+    return execute(stack, node, ["sh", "-c", _SHELL])
+
+
+def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
+    """A command as root in a node; its exit code. SandboxError: as `shell` has them."""
     container = stack.container(node)
     if not container.running:
         raise SandboxError(
             f"{node} does not run: {container.status.lower()}",
-            "a shell needs a container that runs",
+            "a command needs a container that runs",
             f"try: make start{name_option(stack.name)}",
             ExitCode.ENVIRONMENT,
         )
-    return stack.docker.hand_over(
-        "exec", "-it" if sys.stdin.isatty() else "-i", "--user", "0", container.id, "sh", "-c", _SHELL
-    )
+    terminal = "-it" if sys.stdin.isatty() and sys.stdout.isatty() else "-i"
+    return stack.docker.hand_over("exec", terminal, "--user", "0", container.id, *argv)

@@ -17,14 +17,16 @@ _Line = tuple[str, str, str]
 """(time, node, text)"""
 
 
-def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None) -> int:
+def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None, tail: int | None = None) -> int:
     """Prints the log of a node, or of all with their names before the lines. Ctrl-C ends it with exit code 130.
+
+    ``tail``: only the last lines of each node.
 
     Raises SandboxError (exit 2) for a node that there is none of.
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1
-    streams = [_Stream(stack.docker, container, follow) for container in containers]
+    streams = [_Stream(stack.docker, container, follow, tail) for container in containers]
     out = out or sys.stdout
     try:
         for line in _as_they_come(streams) if follow else heapq.merge(*streams):
@@ -47,9 +49,9 @@ def _print(line: _Line, named: bool, out: TextIO) -> None:
 class _Stream:
     """The log of one node as (time, node, text)."""
 
-    def __init__(self, docker: Docker, container: Container, follow: bool) -> None:
+    def __init__(self, docker: Docker, container: Container, follow: bool, tail: int | None) -> None:
         self._node = container.node
-        option = ["--follow"] if follow else []
+        option = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
         self._process: subprocess.Popen[str] = docker.stream("logs", "--timestamps", *option, container.id)
 
     def __iter__(self) -> Iterator[_Line]:

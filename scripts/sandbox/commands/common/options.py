@@ -1,6 +1,6 @@
 """Options that several commands have, and the request that those of a profile come to."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,20 @@ from sandbox.plan.model import PlanRequest
 
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
 
-Profile = Annotated[str | None, typer.Option(help="Profile expression, such as galera3+haproxy.")]
-Name = Annotated[str | None, typer.Option(help="Name of the stack (the only one, else 'default').")]
-NameOfUp = Annotated[str | None, typer.Option("--name", help="Name of the stack ('default').")]
-NameOfPs = Annotated[str | None, typer.Option("--name", help="Name of the stack (all of them).")]
+
+def place(metavar: str, text: str) -> Any:
+    """An argument that is typed by its place, and can be left out."""
+    return typer.Argument(metavar=metavar, show_default=False, help=text)
+
+
+Expression = Annotated[
+    str | None,
+    place("PROFILE", "Profile expression, such as galera3+haproxy."),
+]
+Profile = Annotated[str | None, typer.Option(help="The same as an option.")]
+Name = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack (the only one, else 'default').")]
+NameOfUp = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack ('default').")]
+NameOfPs = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack (all of them).")]
 Node = Annotated[str | None, typer.Option(help="Node, such as galera1.")]
 SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
@@ -25,6 +35,15 @@ External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db fo
 Via = Annotated[str | None, typer.Option(help="Node, term, node:port, writer or reader.")]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def either(typed: str | None, option: str | None, variable: str) -> str | None:
+    """What was typed by its place, or as an option. Raises SandboxError (exit 2) where both were, and differ."""
+    if typed and option and typed != option:
+        raise SandboxError(
+            f"'{typed}' and {variable}={option} contradict each other", "one of them is enough", "try: sandbox help"
+        )
+    return typed or option
 
 
 def need_profile(profile: str | None) -> str:

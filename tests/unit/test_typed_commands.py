@@ -1,0 +1,93 @@
+"""What is typed by its place: profiles, matrices, results, nodes; options say the same."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sandbox.cli import app
+from sandbox.commands import exec as exec_command
+from sandbox.commands import sql
+from sandbox.commands.common.options import either
+from sandbox.errors import ExitCode, SandboxError
+
+
+class Handed:
+    """A stack with two servers that remembers what its terminal was handed to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.argv: list[Sequence[str]] = []
+        self.docker = SimpleNamespace(hand_over=self._hand_over)
+        self.client = SimpleNamespace(id="client", about={"sql_client": "mariadb"})
+        self.members = [
+            SimpleNamespace(node=node, kind="database", running=True, id=node) for node in ("mysql1", "mysql2")
+        ]
+        for module in (sql, exec_command):
+            monkeypatch.setattr(module, "quiet_stack", lambda *_: self)
+            monkeypatch.setattr(module, "Progress", lambda _: nullcontext(lambda _: None))
+
+    def _hand_over(self, *argv: str) -> int:
+        self.argv.append(argv)
+        return 3 if "mysql1" in argv else 0
+
+    def entry_point(self, via: str | None) -> Any:
+        """Where a word leads."""
+        return SimpleNamespace(node=via or "mysql1", via="writer", host=via or "mysql1", port=3306)
+
+    def container(self, node: str) -> Any:
+        """The container of a node."""
+        return next(each for each in self.members if each.node == node)
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
+    return Handed(monkeypatch)
+
+
+def run(*words: str) -> int:
+    """The exit code of a command line."""
+    ended = CliRunner().invoke(app, list(words), standalone_mode=False)
+    if isinstance(ended.exception, SandboxError):
+        raise ended.exception
+    return int(ended.return_value or 0)
+
+
+def test_statements_run_where_they_are_meant_to(handed: Handed) -> None:
+    assert run("sql", "-e", "select 1", "--node", "mysql2") == 0
+    assert handed.argv[-1][-2:] == ("--execute", "select 1") and "mysql2" in handed.argv[-1]
+    assert run("sql", "--all", "-e", "select 1") == 3, "the first code that is not 0"
+    assert [argv[argv.index("-h") + 1] for argv in handed.argv[1:]] == ["mysql1", "mysql2"]
+
+
+def test_a_command_runs_in_a_node_with_its_own_options(handed: Handed) -> None:
+    assert run("exec", "mysql2", "--", "ls", "-l") == 0
+    assert handed.argv[-1][-3:] == ("mysql2", "ls", "-l")
+    run("exec", "--node", "mysql2", "--run", "cat 'a b'")
+    assert handed.argv[-1][-3:] == ("mysql2", "cat", "a b")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("exec",), "no NODE was given"),
+        (("exec", "mysql1"), "no command was given"),
+        (("exec", "mysql1", "--run", "'"), "RUN=' cannot be read"),
+        (("sql", "--all"), "--all needs statements"),
+        (("plan", "mysql", "--profile", "ps"), "'mysql' and PROFILE=ps contradict each other"),
+        (("matrix", "no-such"), "there is no matrix 'no-such'"),
+        (("compare", "only-one"), "compare needs B="),
+        (("report", "no-such"), "there is no result 'no-such'"),
+    ],
+)
+def test_what_is_missing_or_contradicts_itself_is_refused(handed: Handed, words: tuple[str, ...], what: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        run(*words)
+    assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
+    assert not handed.argv
+
+
+def test_the_same_twice_is_no_contradiction() -> None:
+    assert either("mysql", "mysql", "PROFILE") == either(None, "mysql", "PROFILE") == "mysql"
