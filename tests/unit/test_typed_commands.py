@@ -1,5 +1,6 @@
 """What is typed by its place: profiles, matrices, results, nodes; options say the same."""
 
+import json
 from collections.abc import Sequence
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -80,6 +81,8 @@ def test_a_command_runs_in_a_node_with_its_own_options(handed: Handed) -> None:
         (("matrix", "no-such"), "there is no matrix 'no-such'"),
         (("compare", "only-one"), "compare needs B="),
         (("report", "no-such"), "there is no result 'no-such'"),
+        (("list",), "no WHAT was given"),
+        (("list", "matrixes"), "there is no list of 'matrixes'"),
     ],
 )
 def test_what_is_missing_or_contradicts_itself_is_refused(handed: Handed, words: tuple[str, ...], what: str) -> None:
@@ -87,6 +90,16 @@ def test_what_is_missing_or_contradicts_itself_is_refused(handed: Handed, words:
         run(*words)
     assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
     assert not handed.argv
+
+
+@pytest.mark.parametrize(("what", "known"), [
+    ("workloads", "tpcc"), ("matrices", "quick"), ("settings", "semisync"), ("versions", "9.7"), ("results", ""),
+])  # fmt: skip
+def test_lists_fit_a_terminal_and_have_a_form_for_programs(what: str, known: str) -> None:
+    shown = CliRunner().invoke(app, ["list", what]).stdout
+    assert known in shown and all(len(line) <= 100 for line in shown.splitlines() if what != "results")
+    rows = json.loads(CliRunner().invoke(app, ["list", what, "--json"]).stdout)[what]
+    assert isinstance(rows, list) and (not known or any(known in map(str, row.values()) for row in rows))
 
 
 def test_the_same_twice_is_no_contradiction() -> None:

@@ -20,7 +20,7 @@ from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 
-HELP = ("before", 3)
+HELP = ("before", 4)
 
 
 def command(

@@ -9,7 +9,7 @@ from sandbox.errors import ExitCode
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 
-HELP = ("before", 6)
+HELP = ("before", 7)
 
 
 def command(json: Json = False) -> int:

@@ -2,7 +2,7 @@
 
 from sandbox.registry import GROUPS, guide
 
-HELP = ("before", 7)
+HELP = ("before", 8)
 
 _EXAMPLES = (
     ("make up PROFILE=galera3+haproxy && make bench", "a cluster behind a proxy, measured"),

@@ -13,7 +13,7 @@ from sandbox.stack.images import engine_availability
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import all_built, ensure_images, supply
 
-HELP = ("before", 4)
+HELP = ("before", 5)
 
 
 def command(

@@ -8,7 +8,7 @@ from sandbox.stack.pins import lock_images
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import ensure_images
 
-HELP = ("before", 5)
+HELP = ("before", 6)
 
 
 def command(expression: Expression = None, profile: Profile = None) -> None:

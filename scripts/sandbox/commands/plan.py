@@ -18,7 +18,7 @@ from sandbox.commands.common.options import (
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
 
-HELP = ("before", 2)
+HELP = ("before", 3)
 
 
 def command(

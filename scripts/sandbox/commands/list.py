@@ -1,0 +1,106 @@
+"""list: the workloads, matrices, settings, images' versions and results that there are."""
+
+import json as json_text
+import textwrap
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from sandbox.commands.common.options import Json, either, place
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.experiment.file import MATRICES, read_matrix
+from sandbox.library import RESULTS, load_library
+from sandbox.report.text_table import text_table
+from sandbox.results.store import all_results
+from sandbox.workloads.common.registry import find_workloads
+from sandbox.workloads.common.resolve import WORKLOADS
+
+HELP = ("before", 2)
+
+Row = dict[str, Any]
+_WIDTH = 100
+
+
+def command(
+    which: Annotated[str | None, place("WHAT", "workloads, matrices, settings, versions or results.")] = None,
+    what: Annotated[str | None, typer.Option(help="The same as an option.")] = None,
+    json: Json = False,
+) -> None:
+    """List workloads, matrices, settings, versions or results."""
+    asked = either(which, what, "WHAT")
+    if asked not in LISTS:
+        known = did_you_mean(asked, LISTS) if asked else f"known: {', '.join(LISTS)}"
+        raise SandboxError(
+            f"there is no list of '{asked}'" if asked else "no WHAT was given", known, "try: make list WHAT=workloads"
+        )
+    rows = list(LISTS[asked]())
+    if json:
+        print(json_text.dumps({asked: rows}, indent=2))
+    elif rows:
+        print("\n".join(_lines(rows)))
+
+
+def _lines(rows: list[Row]) -> Iterator[str]:
+    """A table for a terminal of 100 columns: its last column is wrapped."""
+    *names, last = rows[0]
+    heads = text_table([*names, ""], [[*(_text(row[name]) for name in names), "."] for row in rows])
+    width = max(map(len, heads[1:])) - 1
+    for head, text in zip(heads, [last, *(_text(row[last]) for row in rows)], strict=True):
+        first = head.removesuffix(".").ljust(width)
+        yield from textwrap.wrap(
+            text,
+            _WIDTH,
+            initial_indent=first,
+            subsequent_indent=" " * width,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [head.removesuffix(".").rstrip()]
+
+
+def _text(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def _workloads() -> Iterator[Row]:
+    for name, each in find_workloads(WORKLOADS).items():
+        yield {"workload": name, "help": each.help}
+
+
+def _matrices() -> Iterator[Row]:
+    for path in sorted(MATRICES.glob("*.yaml")):
+        matrix = read_matrix(path)
+        yield {"matrix": matrix.name, "factors": list(matrix.factors), "question": matrix.question}
+
+
+def _settings() -> Iterator[Row]:
+    for name, each in load_library().settings.items():
+        yield {"setting": name, "applies_to": each.applies_to, "help": each.help}
+
+
+def _versions() -> Iterator[Row]:
+    for key, image in load_library().catalog.images.items():
+        for name, series in image.series.items():
+            built = series.build and series.build.suite
+            row = {"image": key, "series": name, "version": series.version}
+            yield {**row, "built": built, "published": series.published}
+
+
+def _results() -> Iterator[Row]:
+    for result in all_results(RESULTS):
+        try:
+            manifest = result.manifest
+        except (OSError, ValidationError):  # of another version of this tool
+            continue
+        runs = len(manifest.runs)
+        yield {"result": result.path.name, "kind": manifest.kind, "runs": runs, "profile": manifest.profile}
+
+
+LISTS: dict[str, Callable[[], Iterator[Row]]] = {
+    "workloads": _workloads,
+    "matrices": _matrices,
+    "settings": _settings,
+    "versions": _versions,
+    "results": _results,
+}
