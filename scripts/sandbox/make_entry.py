@@ -67,6 +67,17 @@ def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[s
             )
 
 
+def note_unread(options: Iterable[str], variables: Mapping[str, str]) -> None:
+    """Says which variables stand in the environment and are not read: make takes those of its command line alone.
+
+    NAME is left out, since some systems export it for everybody.
+    """
+    for name in sorted({*options} - {*variables, "NAME"}):
+        if value := os.environ.get(name):
+            text = f"note: {name}={value} stands in the environment and is not read; behind make it would be"
+            print(text, file=sys.stderr)
+
+
 def refuse_unknown_goals(goals: Iterable[str], commands: Iterable[str]) -> None:
     """Raises SandboxError (exit 2) for a goal that is no command."""
     choices = list(commands)
@@ -112,6 +123,7 @@ def prepare(command: str | None) -> None:
     known = {goal: options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
+    note_unread(known.get(command or "", ()), variables)
     sys.argv = ["sandbox", command or "", *arguments(known.get(command or "", {}), variables)]
 
 

@@ -1,5 +1,7 @@
 """clean: every stack and snapshot of this checkout, or of every checkout, is gone."""
 
+import sys
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -9,19 +11,37 @@ from sandbox.console import Progress
 from sandbox.library import CHECKOUT
 from sandbox.stack import remove
 from sandbox.stack.engine import Docker
+from sandbox.stack.naming import stack_name
 from sandbox.stack.snapshots import shelf
 
 HELP = ("a stack", 11)
 
 
-def command(all_: Annotated[bool, typer.Option("--all", help="Of every checkout on this engine.")] = False) -> None:
-    """Remove every stack and snapshot of this checkout."""
+def command(
+    all_: Annotated[bool, typer.Option("--all", help="Of every checkout on this engine.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
+    projects = remove.of_checkout(all_, docker)
+    if sys.stdin.isatty() and not yes and not _agreed(projects, shelf.count(docker, None if all_ else str(CHECKOUT))):
+        return
     with Progress("clean") as progress:
-        for removed in remove.clean(all_, progress, docker):
+        for removed in remove.clean(projects, progress, docker):
             progress.line(removed_text(removed))
         gone, others = shelf.forget_all(docker, None if all_ else str(CHECKOUT))
         if gone:
             progress.line(f"removed {gone} snapshot{'s' if gone > 1 else ''}")
         if others:
             progress.line(f"snapshots of other checkouts stay: {others} (make clean ALL=1 removes them too)")
+
+
+def _agreed(projects: Mapping[str, str], snapshots: int) -> bool:
+    """Lists what would go, and asks."""
+    if not (projects or snapshots):
+        print("nothing is here")
+        return False
+    for project, checkout in projects.items():
+        print(f"stack '{stack_name(project, checkout)}' of {checkout}")
+    print(f"{snapshots} snapshot{'' if snapshots == 1 else 's'}")
+    return typer.confirm("remove all of it?")

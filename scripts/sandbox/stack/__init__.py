@@ -4,7 +4,7 @@ What commands call, each with a `Docker` (engine.py) and an `OnEvent` (events.py
 
 - `up.up(plan, UpOptions(name, timeout_s, publish), on_event, docker) -> Stack`: images, start, readiness, INIT, PUBLISH
 - `find.find_stack(name or None, on_event, docker) -> Stack`, `find.all_stacks(docker)`: found by label
-- `remove.down(name or None, on_event, docker)`, `remove.clean(everything, on_event, docker)`: what was `Removed`
+- `remove.down(name or None, on_event, docker)`, `remove.clean(projects, on_event, docker)`: what was `Removed`
 - `lifecycle.restart(stack, node, on_event, timeout_s)`, `.stop(stack, on_event)`, `.start(stack, on_event, timeout_s)`
 - `access.sql(stack, via, on_event)`, `access.shell(stack, node)`, `logs.logs(stack, node, follow)`: an exit code
 - `publish.publish(stack, on_event) -> Stack`, `publish.addresses(stack)`: ports on 127.0.0.1

@@ -1,6 +1,6 @@
 """Removes stacks: exactly what carries their label, whatever state a crash left it in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,13 +49,14 @@ def down(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = C
     return _remove_locked(project, stack_name(project, str(checkout)), on_event, docker)
 
 
-def clean(everything: bool, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> list[Removed]:
-    """Removes every stack of this checkout; ``everything``: of every checkout on the engine."""
-    projects = {
-        project: owner
-        for project, owner in inventory(docker).projects().items()
-        if everything or owner == str(checkout)
-    }
+def of_checkout(everything: bool, docker: Docker, checkout: Path = CHECKOUT) -> dict[str, str]:
+    """Project → checkout of every stack of this checkout; ``everything``: of every one on the engine."""
+    found = inventory(docker).projects()
+    return {project: owner for project, owner in found.items() if everything or owner == str(checkout)}
+
+
+def clean(projects: Mapping[str, str], on_event: OnEvent, docker: Docker) -> list[Removed]:
+    """Removes stacks, by their projects, each with its checkout."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         return list(
             pool.map(

@@ -8,7 +8,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.engine import Answer
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
-from sandbox.stack.remove import clean, down
+from sandbox.stack.remove import clean, down, of_checkout
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -85,7 +85,7 @@ def test_clean_takes_this_checkouts_stacks_and_all_of_them_when_asked(docker: Fa
     running_stack(docker, "mysql", name="a")
     running_stack(docker, "mysql", name="b")
     docker.volumes["v"] = {"sandbox.stack": "sandbox-c-123456", "sandbox.checkout": "/elsewhere"}
-    assert {removed.name for removed in clean(False, Events(), docker)} == {"a", "b"}
+    assert {removed.name for removed in clean(of_checkout(False, docker), Events(), docker)} == {"a", "b"}
     assert inventory(docker).projects().keys() == {"sandbox-c-123456"}
-    assert [removed.volumes for removed in clean(True, Events(), docker)] == [1]
+    assert [removed.volumes for removed in clean(of_checkout(True, docker), Events(), docker)] == [1]
     assert inventory(docker).empty

@@ -134,6 +134,11 @@ def discard(docker: Docker, key: str) -> None:
         _path(key).unlink(missing_ok=True)
 
 
+def count(docker: Docker, checkout: str | None) -> int:
+    """How many snapshots a checkout has (None: all), finished or not."""
+    return sum(checkout in (None, owner) for _, owner in _volumes(docker).values())
+
+
 def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
     """Removes every snapshot of a checkout (None: of all), finished or not: how many, and how many stay."""
     volumes = _volumes(docker)
