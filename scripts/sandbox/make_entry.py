@@ -67,14 +67,14 @@ def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[s
             )
 
 
-def note_unread(options: Iterable[str], variables: Mapping[str, str]) -> None:
-    """Says which variables stand in the environment and are not read: make takes those of its command line alone.
+def note_unread(command: str, options: Iterable[str], variables: Mapping[str, str]) -> None:
+    """Says which variables of the environment are ignored: make takes those of its command line alone.
 
     NAME is left out, since some systems export it for everybody.
     """
     for name in sorted({*options} - {*variables, "NAME"}):
         if value := os.environ.get(name):
-            text = f"note: {name}={value} stands in the environment and is not read; behind make it would be"
+            text = f"note: {name}={value} in the environment is ignored; try: make {command} {name}={value}"
             print(text, file=sys.stderr)
 
 
@@ -123,7 +123,7 @@ def prepare(command: str | None) -> None:
     known = {goal: options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
-    note_unread(known.get(command or "", ()), variables)
+    note_unread(command or "", known.get(command or "", ()), variables)
     sys.argv = ["sandbox", command or "", *arguments(known.get(command or "", {}), variables)]
 
 

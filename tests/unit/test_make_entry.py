@@ -74,15 +74,15 @@ def test_debug_and_no_color_go_into_the_environment(monkeypatch: pytest.MonkeyPa
     assert "NO_COLOR" not in os.environ
 
 
-def test_what_stands_in_the_environment_and_is_not_read_is_told(
+def test_what_is_ignored_of_the_environment_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {"BLOCKS": "3", "SEED": "7", "NAME": "laptop", "ROWS": "9"}.items():
         monkeypatch.setenv(name, value)
     prepared(monkeypatch, "matrix", "SEED=8")
-    assert capsys.readouterr().err == (
-        "note: BLOCKS=3 stands in the environment and is not read; behind make it would be\n"
-    ), "SEED was given, NAME is everybody's, ROWS is of other commands"
+    assert capsys.readouterr().err == ("note: BLOCKS=3 in the environment is ignored; try: make matrix BLOCKS=3\n"), (
+        "SEED was given, NAME is everybody's, ROWS is of other commands"
+    )
 
 
 REFUSALS = {
