@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.results.record import Metrics, PreparationRecord
@@ -54,6 +54,21 @@ _ROLLED_BACK_BY_GROUP = 3101
 """ER_TRANSACTION_ROLLBACK_DURING_COMMIT: Group Replication's certification conflict."""
 
 
+STOCK_SCRIPTS = (
+    "bulk_insert",
+    "oltp_delete",
+    "oltp_insert",
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_write_only",
+    "select_random_points",
+    "select_random_ranges",
+)
+"""What sysbench 1.0 brings along."""
+
 SCRIPT_OPTIONS = {
     "point_selects": "point reads of a transaction",
     "range_selects": "whether there are range reads at all",
@@ -97,6 +112,12 @@ class Sysbench(Workload):
     """The script itself, where it is the user's own."""
     script_options: dict[str, OptionValue] = Field(default_factory=dict, exclude=True)
     """What the script is told beside: ``range_size``, as ``--range-size``."""
+
+    @model_validator(mode="after")
+    def _there_is_one(self) -> "Sysbench":
+        if self.text is None and self.script not in (*STOCK_SCRIPTS, PREPARE_OLTP):
+            raise ValueError(f"sysbench has no script '{self.script}'; {did_you_mean(self.script, STOCK_SCRIPTS)}")
+        return self
 
     @property
     def uses(self) -> frozenset[str]:

@@ -35,7 +35,7 @@ def test_a_file_is_a_workload_by_itself_unless_it_needs_options() -> None:
 
 
 def test_adding_a_profile_adds_a_workload(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("help: my own\nworkload: sysbench\noptions: {script: /tmp/mine.lua}\n")
+    (tmp_path / "mine.yaml").write_text("help: my own\nworkload: sysbench\noptions: {script: oltp_read_only}\n")
     assert find_workload("mine", tmp_path).help == "my own"
 
 
@@ -44,6 +44,7 @@ def test_adding_a_profile_adds_a_workload(tmp_path: Path) -> None:
     [
         "help: x\nworkload: sysbank\n",
         "help: x\nworkload: sysbench\noptions: {skript: a}\n",
+        "help: x\nworkload: sysbench\noptions: {script: oltp_reed_only}\n",
         "help: x\n",
         "a: [",
         "",

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import sandbox.workloads
-from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
 from sandbox.plan.model import UserFile
 from sandbox.workloads.common.model import OptionValue, Workload
 
@@ -91,7 +91,14 @@ def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload
     try:
         raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
         profile = WorkloadProfile.model_validate(raw)
+        if profile.workload not in files:
+            raise ValueError(f"there is no workload '{profile.workload}'; {did_you_mean(profile.workload, files)}")
         return NamedWorkload(path.stem, profile.help, files[profile.workload](**profile.options))
-    except (ValidationError, KeyError, yaml.YAMLError) as error:
+    except (ValueError, yaml.YAMLError) as problem:
+        reason = (
+            expected(problem.errors()[0]).removeprefix("value error, ")
+            if isinstance(problem, ValidationError)
+            else str(problem)
+        )
         what = f"profiles/workloads/{path.name} cannot be used"
-        raise SandboxError(what, str(error), "make test-unit", ExitCode.INTERNAL) from error
+        raise SandboxError(what, reason, "mend the file; then: make test-unit", ExitCode.INTERNAL) from problem
