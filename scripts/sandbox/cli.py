@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sandbox import __version__, registry
-from sandbox.cli_errors import as_told
+from sandbox.cli_errors import as_sandbox_error
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 
 # Pydantic would read the metadata of every installed package, to find plug-ins that there are none of.
@@ -74,9 +74,9 @@ def _run() -> int:
     except SandboxError as problem:
         if debug:
             raise
-        return _tell(problem)
+        return _print_error(problem)
     except KeyboardInterrupt:
-        return _tell(
+        return _print_error(
             SandboxError("interrupted", "what was started is told above", "try: make ps", ExitCode.INTERRUPTED)
         )
     except typer.Exit as stop:
@@ -84,10 +84,10 @@ def _run() -> int:
     except Exception as problem:
         if debug:
             raise
-        return _tell(as_told(problem))
+        return _print_error(as_sandbox_error(problem))
 
 
-def _tell(problem: SandboxError) -> int:
+def _print_error(problem: SandboxError) -> int:
     for line in problem.lines():
         print(line, file=sys.stderr)
     return int(problem.exit_code)

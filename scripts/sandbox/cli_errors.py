@@ -9,7 +9,7 @@ from sandbox.errors import ExitCode, SandboxError, expected
 _NO_ROOM = {errno.ENOSPC: "no space is left", errno.EDQUOT: "the quota is used up", errno.EROFS: "it is read-only"}
 
 
-def as_told(problem: Exception) -> SandboxError:
+def as_sandbox_error(problem: Exception) -> SandboxError:
     """The problem as every command tells it."""
     return _usage_error(problem) or _unwritable(problem) or _bug(problem)
 

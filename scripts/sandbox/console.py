@@ -19,7 +19,7 @@ _STYLES = {"ready": "green", "here": "green", "failed": "bold red", "stopped": "
 _SETTLED = ("ready", "failed", "stopped", "here")
 
 
-class Progress:
+class ProgressDisplay:
     """Shows events, from several threads too. As a context it ends the live table before anything else is printed."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:

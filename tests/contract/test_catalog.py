@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.catalog import Build, CatalogImage, Series
+from sandbox.plan.catalog import Build, CatalogImage, VersionSeries
 from sandbox.plan.versions import belongs_to
 
 IMAGES = stacks.LIBRARY.catalog.images
@@ -28,7 +28,7 @@ def test_the_default_and_every_alias_are_series(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "name", "series"), SERIES, ids=lambda value: str(value) if isinstance(value, str) else ""
 )
-def test_a_series_has_a_version_and_a_source(key: str, name: str, series: Series) -> None:
+def test_a_series_has_a_version_and_a_source(key: str, name: str, series: VersionSeries) -> None:
     assert series.published or series.build, "it comes from nowhere"
     for version in [series.version, *series.versions]:
         owners = [other for other in IMAGES[key].series if belongs_to(version, other)]

@@ -90,7 +90,7 @@ def test_every_file_of_its_folder_is_used(name: str) -> None:
     literal = {file for file in named if "{" not in file}
     assert literal <= {*present, *stacks.component(name).files}
     if literal == named:
-        renewal = {stacks.component(name).spec.renewal or ""}
+        renewal = {stacks.component(name).spec.credential_rotation or ""}
         assert present <= used_files(stacks.component(name)) | renewal
 
 

@@ -44,7 +44,7 @@ def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Pa
         assert any(condition.holds_for(cell.levels) for cell in matrix.all_cells())
 
 
-def test_one_server_stands_in_all_arms_of_the_pool_against_the_proxies() -> None:
+def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:
     cells = list(read_matrix(MATRICES / "threadpool-vs-multiplexing.yaml").all_cells())
     assert {cell.change.expression.split("+")[0] for cell in cells} == {"gr1@9.7"}
     assert {cell.change.options["db_ps_mode"] for cell in cells} == {"disable"}

@@ -30,7 +30,7 @@ blocks: 2
 """
 
 HANDICAP = """\
-title: One arm like the baseline, and one with a part of a processor
+title: One variant like the baseline, and one with a part of a processor
 question: Is a part of a processor worse, and the same not?
 common: {profile: mysql@9.7, workload: oltp_point_select, tables: 1, rows: 1000, threads: 4}
 factors:
@@ -44,7 +44,7 @@ metrics: [tps]
 
 
 MORTAL = """\
-title: Two arms, of which one loses its server
+title: Two variants, of which one loses its server
 question: What becomes of the rest?
 common: {profile: mysql@9.7, workload: oltp_point_select, tables: 1, rows: 1000}
 factors:
@@ -58,7 +58,7 @@ metrics: [tps]
 
 
 RESTARTED = """\
-title: Two arms, each started anew for every block
+title: Two variants, each started anew for every block
 question: Do they begin with the same data?
 common: {profile: mysql@9.7, workload: oltp_write_only, tables: 2, rows: 2000, threads: 2}
 factors:
@@ -110,8 +110,8 @@ def test_a_killed_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ):
         assert wanted in page
     key = json.loads((result / "manifest.json").read_text())["matrix"]["key"][:6]
-    for arm in ("arm1", "arm2", "canary"):
-        assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{arm}')}")
+    for variant in ("variant1", "variant2", "canary"):
+        assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{variant}')}")
 
 
 def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.1)
         key = json.loads((result / "manifest.json").read_text())["matrix"]["key"][:6]
-        server = f"{project_name(f'matrix-{key}-arm2')}-mysql1-1"
+        server = f"{project_name(f'matrix-{key}-variant2')}-mysql1-1"
         subprocess.run(["docker", "kill", server], check=True, capture_output=True)
         process.communicate(timeout=180)
     assert process.returncode == 0
@@ -134,7 +134,7 @@ def test_a_killed_server_is_no_result_leaves_its_log_and_the_matrix_goes_on(tmp_
     record = json.loads((result / "runs" / lost[0] / "record.json").read_text())
     assert "mysql1: exited (137)" in record["reason"]
     assert "ready for connections" in (result / "runs" / lost[0] / record["files"]["log_mysql1"]).read_text()
-    assert after[f"commits-durable.{int(lost[0][-1]) + 1}"] == "ok", "its arm was started anew"
+    assert after[f"commits-durable.{int(lost[0][-1]) + 1}"] == "ok", "its variant was started anew"
 
 
 def verdicts(file: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from integration.live import CHECKOUT, leftovers, run, sandbox
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.given import given_image
+from sandbox.stack.image_override import image_override
 from sandbox.stack.naming import project_name
 from sandbox.stack.planning import planned
 from sandbox.stack.remove import down
@@ -23,7 +23,7 @@ def test_an_image_of_ones_own_runs_in_the_place_of_the_databases() -> None:
     name, tag = f"t-{word}", f"sandbox-test/head:{word}"
     run(["docker", "tag", planned(PlanRequest("mysql@9.7")).databases[0].image, tag])
     try:
-        with given_image(tag, "HEAD_IMAGE", docker) as identity:
+        with image_override(tag, "HEAD_IMAGE", docker) as identity:
             plan = planned(PlanRequest("mysql@9.7", image=identity))
             server, client = up(plan, UpOptions(name), lambda _: None, docker).stack.nodes()
         assert (server.image_source, server.image_id) == ("given", identity)
@@ -42,5 +42,5 @@ def test_a_head_that_does_not_start_is_the_environment_with_the_end_of_its_log()
     newest = max((CHECKOUT / "results").glob("2*-matrix-smoke*/smoke.md"), key=lambda path: path.stat().st_mtime)
     assert newest.read_text() == done.stdout
     key = json.loads((newest.parent / "manifest.json").read_text())["matrix"]["key"][:6]
-    for arm in ("arm1", "arm2", "canary"):
-        assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{arm}')}")
+    for variant in ("variant1", "variant2", "canary"):
+        assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{variant}')}")

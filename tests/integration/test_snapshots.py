@@ -24,7 +24,7 @@ def password_of(stack: LiveStack) -> str:
 
 
 def snapshots() -> list[dict[str, object]]:
-    """What is on the shelf."""
+    """What is on the store."""
     return list(json.loads(sandbox("snapshots", "--json").stdout)["snapshots"])
 
 
@@ -55,7 +55,7 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
             first, told = up(profile, *mark, "--cold")
             stacks.append(first)
             with locked(project_name(first.name), lambda: None, 60):
-                pass  # its snapshot is taken, and the bases are made
+                pass  # its snapshot is taken, and the base data directories are made
         assert "from a snapshot" not in told
         kept = [each for each in snapshots() if each["key"] not in before or each["profile"] == profile]
         assert kept, "no snapshot was kept"

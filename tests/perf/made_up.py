@@ -44,7 +44,7 @@ _ELSEWHERE = ("wsrep_", "Threadpool_", "Innodb_deadlocks")
 def write_made_up(
     results: Path, records: int, seed: int = 1, factors: Mapping[str, list[str]] = FACTORS
 ) -> ResultFolder:
-    """A matrix of two arms and a canary in blocks, so many records in all, as large on disk as real ones."""
+    """A matrix of two variants and a canary in blocks, so many records in all, as large on disk as real ones."""
     draw = np.random.default_rng(seed)
     part = _part(factors, records)
     order = [f"{cell}.{block}" for block in range(1, part.blocks + 1) for cell in _names(part)][:records]
@@ -83,7 +83,9 @@ class _Run:
 def _part(factors: Mapping[str, list[str]], records: int) -> MatrixPart:
     levels = [dict(zip(factors, each, strict=True)) for each in itertools.product(*factors.values())]
     cells = [
-        CellPart(name=_cell(each), levels=each, profile="mysql@9.7", arm=f"arm{1 + (each['commits'] == 'durable')}")
+        CellPart(
+            name=_cell(each), levels=each, profile="mysql@9.7", variant=f"variant{1 + (each['commits'] == 'durable')}"
+        )
         for each in levels
     ]
     pairs = [(_cell(each), _cell({**each, **BASELINE})) for each in levels if each["commits"] != "relaxed"]
@@ -96,7 +98,7 @@ def _part(factors: Mapping[str, list[str]], records: int) -> MatrixPart:
         cells=cells, comparisons=[ComparisonPart(cell=cell, baseline=base) for cell, base in pairs],
         canary=ComparisonPart(cell="canary", baseline=pairs[len(pairs) // 2][1]),
         host_checks=[HostCheck(block=block, cpu_turns=900_000, fsync_ms=0.8) for block in range(1, blocks + 1)],
-        planned={"arm1": {"sync_binlog": "0"}, "arm2": {"sync_binlog": "1"}}, calibrated={},
+        planned={"variant1": {"sync_binlog": "0"}, "variant2": {"sync_binlog": "1"}}, calibrated={},
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from secrets import randbelow
 from typing import Any
 
-from perf.floor import plain_run
+from perf.plain_docker import plain_run
 from perf.timing import NAME, sandbox, tell, timed
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.model import PlanRequest
@@ -83,9 +83,9 @@ class _Starts:
         return self.times
 
     def _keep(self) -> None:
-        """Its snapshot, and the bases of its servers: made in the background once it is up."""
+        """Its snapshot, and the base data directories of its servers: made in the background once it is up."""
         sandbox("up", "--name", NAME, "--profile", self.profile, "--cold")
-        # A command that uses the stack waits until snapshot and bases are taken.
+        # A command that uses the stack waits until snapshot and base data directories are taken.
         sandbox("sql", "--name", NAME, "--node", self.plan.databases[0].name, stdin="select 1;")
         sandbox("down", "--name", NAME)
 

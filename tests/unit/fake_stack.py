@@ -176,7 +176,7 @@ class FakeStack:
         answers = {target["name"]: self._answer(target["name"], request["statements"]) for target in request["targets"]}
         return ExecResult(0, json.dumps(answers), "")
 
-    def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
         if argv[0] == "sh":
             counters = f"cpu.stat;cpu.stat usage_usec {self.cpu_s * 1e6:.0f};io.stat;"
             return ExecResult(1, "", "exited") if node in self.silent | set(self.dead) else ExecResult(0, counters, "")

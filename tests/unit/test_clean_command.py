@@ -10,7 +10,7 @@ import typer
 
 from sandbox.commands import clean
 from sandbox.stack import remove
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr(remove, "of_checkout", lambda *_: {"sandbox-a-123": "/x"})
     monkeypatch.setattr(remove, "clean", clean_up)
-    monkeypatch.setattr(shelf, "count", lambda *_: 1)
-    monkeypatch.setattr(shelf, "forget_all", lambda *_: (1, 0))
+    monkeypatch.setattr(store, "count", lambda *_: 1)
+    monkeypatch.setattr(store, "forget_all", lambda *_: (1, 0))
     return seen
 
 
@@ -54,6 +54,6 @@ def test_where_nothing_is_it_says_so(
     removed: list[Mapping[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(remove, "of_checkout", lambda *_: {})
-    monkeypatch.setattr(shelf, "count", lambda *_: 0)
+    monkeypatch.setattr(store, "count", lambda *_: 0)
     clean.command()
     assert capsys.readouterr().out == "nothing is here\n" and not removed

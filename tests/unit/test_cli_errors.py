@@ -7,7 +7,7 @@ import tomllib
 import pytest
 
 from sandbox.cli import main
-from sandbox.cli_errors import as_told
+from sandbox.cli_errors import as_sandbox_error
 from sandbox.commands.help import command as help_command
 from sandbox.errors import ExitCode, natural_order
 from sandbox.library import CHECKOUT
@@ -40,14 +40,14 @@ def test_an_option_that_cannot_be_is_three_lines(
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
 def test_a_disk_that_takes_nothing_more_is_the_environment(number: int) -> None:
-    error = as_told(OSError(number, "no", "results/x/record.json"))
+    error = as_sandbox_error(OSError(number, "no", "results/x/record.json"))
     assert error.exit_code is ExitCode.ENVIRONMENT and "results/x/record.json" in error.what
     assert "what was saved before can be read" in error.known
 
 
 @pytest.mark.parametrize("problem", [KeyError("x"), OSError(errno.ENOENT, "no")])
 def test_anything_else_is_a_bug(problem: Exception) -> None:
-    error = as_told(problem)
+    error = as_sandbox_error(problem)
     assert error.exit_code is ExitCode.INTERNAL and error.what.startswith("internal error: ")
 
 

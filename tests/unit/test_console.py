@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from sandbox.console import Progress, plain
+from sandbox.console import ProgressDisplay, plain
 from sandbox.stack.events import ImageEvent, LogTail, NodeEvent, Note
 
 
@@ -18,7 +18,7 @@ class Screen(io.StringIO):
 
 def test_one_plain_line_per_change_of_state() -> None:
     out = io.StringIO()
-    with Progress("up", out) as progress:
+    with ProgressDisplay("up", out) as progress:
         progress.line("galera3 as 'default'")
         progress(NodeEvent("galera1", "starting"))
         progress(NodeEvent("galera1", "waiting", "ERROR 2003", 1.0))
@@ -40,19 +40,19 @@ def test_the_first_line_is_out_before_anything_else_happens() -> None:
             self.flushed += 1
 
     out = Flushed()
-    Progress("up", out).line("mysql")
+    ProgressDisplay("up", out).line("mysql")
     assert out.getvalue() == "up  mysql\n" and out.flushed
 
 
 def test_a_failed_nodes_log_is_shown_line_by_line() -> None:
     out = io.StringIO()
-    Progress("up", out)(LogTail("gr1", ("one", "two")))
+    ProgressDisplay("up", out)(LogTail("gr1", ("one", "two")))
     assert out.getvalue() == "gr1 | one\ngr1 | two\n"
 
 
 def test_a_terminal_gets_a_table_that_ends_with_the_block() -> None:
     screen = Screen()
-    with Progress("up", screen) as progress:
+    with ProgressDisplay("up", screen) as progress:
         progress(NodeEvent("galera1", "waiting", "ERROR 2003", 1.0))
         progress(Note("a note"))
         progress(ImageEvent("sandbox/mariadb:11.8-trixie", "building", "step 3/9", 2.0))
@@ -65,7 +65,7 @@ def test_a_terminal_gets_a_table_that_ends_with_the_block() -> None:
 def test_in_a_narrow_terminal_the_answer_gives_way_and_the_name_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "50")
     screen = Screen()
-    with Progress("up", screen) as progress:
+    with ProgressDisplay("up", screen) as progress:
         progress(NodeEvent("galera1", "waiting", "ERROR 2002 (HY000): Can't connect to server on '127.0.0.1'", 1.0))
     assert "galera1  waiting" in screen.getvalue()
     assert "…" in screen.getvalue()
@@ -74,7 +74,7 @@ def test_in_a_narrow_terminal_the_answer_gives_way_and_the_name_stays(monkeypatc
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen()
-    with Progress("up", screen) as progress:
+    with ProgressDisplay("up", screen) as progress:
         progress(NodeEvent("galera1", "ready", "yes", 1.0))
     assert "\x1b[32m" not in screen.getvalue()
 

@@ -1,4 +1,4 @@
-"""The process in the background: a snapshot first, then bases for as long as nobody waits to measure."""
+"""The process in the background: a snapshot first, then base data directories for as long as nobody waits to measure."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ from sandbox.stack.locks import shared
 from sandbox.stack.snapshots import keep as keep_snapshot
 from sandbox.stack.snapshots.take import Wish
 
-WANTED = {"wish": asdict(Wish("k", "u", fresh=True)), "bases": [asdict(PlanRequest("mysql@8.4"))] * 2}
+WANTED = {"wish": asdict(Wish("k", "u", fresh=True)), "base_directories": [asdict(PlanRequest("mysql@8.4"))] * 2}
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(keep_snapshot, "Stack", lambda *_: SimpleNamespace(checkout="here"))
     monkeypatch.setattr(keep_snapshot, "planned", lambda _: SimpleNamespace(profile="mysql@8.4"))
     monkeypatch.setattr(keep_snapshot, "take", keeps("snapshot"))
-    monkeypatch.setattr(keep_snapshot, "ensure_basis", keeps("basis"))
+    monkeypatch.setattr(keep_snapshot, "ensure_base_directory", keeps("base"))
     return made
 
 
 def test_the_snapshot_comes_first(made: list[str]) -> None:
     assert keep_snapshot._keep("p", WANTED).count("1 MiB") == 3
-    assert made == ["snapshot", "basis", "basis"]
+    assert made == ["snapshot", "base", "base"]
 
 
-def test_who_waits_to_measure_waits_for_no_further_basis(made: list[str]) -> None:
+def test_who_waits_to_measure_waits_for_no_further_base_directory(made: list[str]) -> None:
     with shared("measuring"):
         told = keep_snapshot._keep("p", WANTED)
     assert made == ["snapshot"] and told.endswith("somebody measures")

@@ -42,7 +42,7 @@ def a_calibration() -> Resolved:
 
 @pytest.mark.parametrize(
     "interruption",
-    [KeyboardInterrupt(), SandboxError("interrupted", "x", "try: make up NAME=matrix-arm1", ExitCode.INTERRUPTED)],
+    [KeyboardInterrupt(), SandboxError("interrupted", "x", "try: make up NAME=matrix-variant1", ExitCode.INTERRUPTED)],
 )
 def test_wherever_it_is_interrupted_it_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, interruption: BaseException
@@ -142,8 +142,10 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
     lines = told.err.splitlines()
     assert told.out == "", "what is printed there is the result"
     assert lines[:2] == ["Durable commits", "What do they cost?"]
-    assert "    arm2  mysql+durable" in lines and "left out: threads 1" in lines
-    assert [line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")] == [["arm2", "runs"]]
+    assert "    variant2  mysql+durable" in lines and "left out: threads 1" in lines
+    assert [line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")] == [
+        ["variant2", "runs"]
+    ]
     assert any("2 cells and the canary, 8 blocks: 24 runs of 1 + 5 s" in line for line in lines)
     assert "2 comparisons at once: one lone difference among them takes 7 blocks" in lines
     assert max(map(len, lines)) <= 100
@@ -248,5 +250,5 @@ def test_stacks_that_cannot_be_restored_are_known_as_such(monkeypatch: pytest.Mo
     path.write_text(MATRIX.replace("{add: durable}", "{set: init_file=/x.sql}"))
     lose(monkeypatch, {})
     stacks = resolved_file(path).stacks
-    assert [name for name, stack in stacks.items() if not stack.dataset] == ["arm2"]
+    assert [name for name, stack in stacks.items() if not stack.dataset] == ["variant2"]
     assert not any(stack.has_proxy for stack in stacks.values())

@@ -9,7 +9,7 @@ from sandbox.experiment.schedule import ScheduledRun
 from sandbox.workloads.common.model import Progress, Second
 
 CELL = Cell({"threads": "4"}, Change(profile="mysql", threads=4))
-ADVANCE = Advance(11, 99, 9, ScheduledRun(2, "threads-4", CELL, "arm1"), 612.0)
+ADVANCE = Advance(11, 99, 9, ScheduledRun(2, "threads-4", CELL, "variant1"), 612.0)
 SECOND = Second("measure", 3, 4, 1000.0, 20000.0, 14000.0, 4000.0, 7.5, 0.0, 0.0, 0)
 
 
@@ -23,7 +23,7 @@ class Terminal(io.StringIO):
 def told(stream: io.StringIO) -> str:
     """What a run's events come to."""
     line = MatrixLine(stream)
-    for event in (Progress("start", "arm1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
+    for event in (Progress("start", "variant1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
         line(event)
     line.close()
     return stream.getvalue()
@@ -31,7 +31,7 @@ def told(stream: io.StringIO) -> str:
 
 def test_elsewhere_each_run_has_one_line() -> None:
     assert told(io.StringIO()).splitlines() == [
-        "matrix  start  arm1",
+        "matrix  start  variant1",
         "matrix  12/99  block 2/9  threads-4  left about 11 min",
     ]
 
@@ -45,5 +45,5 @@ def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
 
 def test_a_plan_is_told_as_it_is() -> None:
     stream = io.StringIO()
-    MatrixLine(stream).plan(["What a proxy costs", "", "  arm1  mysql"])
-    assert stream.getvalue() == "What a proxy costs\n\n  arm1  mysql\n"
+    MatrixLine(stream).plan(["What a proxy costs", "", "  variant1  mysql"])
+    assert stream.getvalue() == "What a proxy costs\n\n  variant1  mysql\n"

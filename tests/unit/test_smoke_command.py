@@ -100,7 +100,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Host(tmp_path / "results")
     monkeypatch.setattr(smoke, "run_resolved", made.run)
-    monkeypatch.setattr(smoke, "given_image", made.given)
+    monkeypatch.setattr(smoke, "image_override", made.given)
     monkeypatch.setattr(smoke, "volumes_of", lambda *_: made.volumes)
     monkeypatch.setattr(resolve, "planned", lambda request: plan(request.profile, image=request.image))
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
@@ -110,7 +110,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def same(head: float = 1.0, seed: int = 1, **changed: Any) -> list[Record]:
     """Records of a look whose head does ``head`` times what the base does."""
-    return records({"arm-base": 1, "arm-head": head, "canary": 1}, seed, **changed)
+    return records({"variant-base": 1, "variant-head": head, "canary": 1}, seed, **changed)
 
 
 def twice(head: float, seed: int, sd: float) -> list[Sequence[Record]]:
@@ -187,7 +187,7 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
     host.ready = [crashed()]
     with pytest.raises(SandboxError) as told:
         smoke.run(options())
-    assert told.value.exit_code is ExitCode.ENVIRONMENT and "arm-head: died: mysql1" in told.value.known
+    assert told.value.exit_code is ExitCode.ENVIRONMENT and "variant-head: died: mysql1" in told.value.known
     printed = capsys.readouterr().out
     assert "the environment failed" in printed and "line 29\n```" in printed
     assert "line 9\n" not in printed, "twenty lines"

@@ -28,7 +28,7 @@ class Handed:
         ]
         for module in (sql, exec_command):
             monkeypatch.setattr(module, "quiet_stack", lambda *_: self)
-            monkeypatch.setattr(module, "Progress", lambda _: nullcontext(lambda _: None))
+            monkeypatch.setattr(module, "ProgressDisplay", lambda _: nullcontext(lambda _: None))
 
     def _hand_over(self, *argv: str) -> int:
         self.argv.append(argv)

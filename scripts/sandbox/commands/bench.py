@@ -43,7 +43,7 @@ def run(name: str | None, options: BenchOptions) -> int:
 
     Raises SandboxError (exit 2) for a workload or parameter that there is none of.
     """
-    with console.Progress("bench") as progress:
+    with console.ProgressDisplay("bench") as progress:
         stack = find_stack(name, progress, Docker())
     given = {name: value for name, value in options.given.items() if value is not None}
     parameters = make_parameters(**given)

@@ -24,7 +24,7 @@ from sandbox.run.calibration_file import calibration_path, change_calibration
 HELP = ("figures", 4)
 
 
-_TOLD = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
+_SHOWN = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)
 
 
@@ -54,7 +54,7 @@ def run(options: CalibrateOptions) -> int:
         what = f"{pairs} pairs of the calibration were any good, and {FEWEST_BLOCKS} are the least that tell anything"
         raise SandboxError(what, f"see: {result.path}", "try: make calibrate", ExitCode.ENVIRONMENT)
     known = change_calibration(lambda before: before.calibrated(kind, differences))
-    _tell(kind, known.sds(kind) or {}, pairs, options.as_json)
+    _print_noise(kind, known.sds(kind) or {}, pairs, options.as_json)
     return int(ExitCode.OK)
 
 
@@ -66,23 +66,23 @@ def a_against_a(options: CalibrateOptions) -> Experiment:
         title="The same against the same",
         question="How far apart are two runs of one setup?",
         common=change,
-        factors={"arm": {"A": Change()}},
-        baseline={"arm": "A"},
+        factors={"variant": {"A": Change()}},
+        baseline={"variant": "A"},
         seconds=options.seconds,
         warmup=options.warmup,
     )
-    cell = Cell({"arm": "A"}, change)
+    cell = Cell({"variant": "A"}, change)
     return Experiment(matrix, (cell,), cell)
 
 
-def _tell(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool) -> None:
+def _print_noise(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"kind": kind, "pairs": pairs, "sd": dict(sds), "file": str(calibration_path())}, indent=2))
         return
     header = ("metric", "sd of one pair", *(f"counts from, n = {blocks}" for blocks in _BLOCKS))
     rows = [
         (name, f"{sds[name]:.3f}", *(f"{margin(sds[name], blocks):.1%}" for blocks in _BLOCKS))
-        for name in _TOLD
+        for name in _SHOWN
         if name in sds and METRICS[name].scale == "ratio"
     ]
     print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))

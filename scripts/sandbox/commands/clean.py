@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.viewing import removed_text
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.library import CHECKOUT
 from sandbox.stack import remove
 from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 
 HELP = ("a stack", 11)
 
@@ -24,12 +24,12 @@ def command(
     """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
     projects = remove.of_checkout(all_, docker)
-    if sys.stdin.isatty() and not yes and not _agreed(projects, shelf.count(docker, None if all_ else str(CHECKOUT))):
+    if sys.stdin.isatty() and not yes and not _agreed(projects, store.count(docker, None if all_ else str(CHECKOUT))):
         return
-    with Progress("clean") as progress:
+    with ProgressDisplay("clean") as progress:
         for removed in remove.clean(projects, progress, docker):
             progress.line(removed_text(removed))
-        gone, others = shelf.forget_all(docker, None if all_ else str(CHECKOUT))
+        gone, others = store.forget_all(docker, None if all_ else str(CHECKOUT))
         if gone:
             progress.line(f"removed {gone} snapshot{'s' if gone > 1 else ''}")
         if others:

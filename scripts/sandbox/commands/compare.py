@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox.commands.common.find_result import find_result, read_manifest, tell_skipped
+from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import RESULTS
@@ -17,7 +17,7 @@ from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.differences import differences_between
 from sandbox.results.observe import judge_matrix, noise_of, observations
 from sandbox.results.store import ResultFolder
-from sandbox.results.unpaired import Side, UnpairedVerdict, compare_results, matched
+from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, matched
 from sandbox.run.calibration_file import read_calibration
 
 HELP = ("results", 2)
@@ -60,16 +60,16 @@ def run(options: CompareOptions, results: Path = RESULTS) -> int:
     return int(gate_code(compared.verdicts) if options.gate else ExitCode.OK)
 
 
-def read_side(result: ResultFolder) -> Side:
+def read_side(result: ResultFolder) -> ResultSide:
     """A result as a comparison takes it; a matrix judged by itself first, for its canary's sake."""
     manifest = read_manifest(result)
     records, broken = result.readable_records()
-    tell_skipped(result, broken, lambda text: print(text, file=sys.stderr))
+    print_skipped(result, broken, lambda text: print(text, file=sys.stderr))
     part = manifest.matrix
     runs = observations(records, result.series, part.depth if part else "restart")
     known = noise_of(part, records, read_calibration()) if part else {}
     judged = judge_matrix(part, records, result.series, known) if part else None
-    return Side(result.path.name, manifest, records, runs, judged)
+    return ResultSide(result.path.name, manifest, records, runs, judged)
 
 
 def gate_code(verdicts: Sequence[UnpairedVerdict]) -> ExitCode:
@@ -80,20 +80,20 @@ def gate_code(verdicts: Sequence[UnpairedVerdict]) -> ExitCode:
     return ExitCode.OK if words and words <= {"better", "no difference"} else ExitCode.UNKNOWN
 
 
-def _need_something_in_common(first: Side, second: Side) -> None:
+def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
     step = "try: make query SQL='select result, kind, matrix from results'"
     if first.manifest.kind != second.manifest.kind:
         known = f"A is a {first.manifest.kind}, B a {second.manifest.kind}"
         raise SandboxError("a bench and a matrix have nothing to compare", known, step)
     if not matched(first, second):
         what = "no workload is in both" if first.manifest.kind == "bench" else "no cell has the same levels in both"
-        raise SandboxError(what, f"A has {_told(first)}; B has {_told(second)}", step)
+        raise SandboxError(what, f"A has {_contents(first)}; B has {_contents(second)}", step)
     if not {*first.metrics} & {*second.metrics}:
         known = f"A has {', '.join(first.metrics)}; B has {', '.join(second.metrics)}"
         raise SandboxError("no primary metric is in both", known, step)
 
 
-def _told(side: Side) -> str:
+def _contents(side: ResultSide) -> str:
     factors: dict[str, dict[str, None]] = {}
     for levels in side.cells.values():
         for factor, level in levels.items():

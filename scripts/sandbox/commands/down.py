@@ -2,7 +2,7 @@
 
 from sandbox.commands.common.options import Name
 from sandbox.commands.common.viewing import removed_text
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.stack import remove
 from sandbox.stack.engine import Docker
 
@@ -11,5 +11,5 @@ HELP = ("a stack", 10)
 
 def command(name: Name = None) -> None:
     """Remove a stack: containers, networks, volumes."""
-    with Progress("down") as progress:
+    with ProgressDisplay("down") as progress:
         progress.line(removed_text(remove.down(name, progress, Docker())))

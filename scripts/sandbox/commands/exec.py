@@ -7,7 +7,7 @@ import typer
 
 from sandbox.commands.common.options import Name, Node, either, place
 from sandbox.commands.common.viewing import quiet_stack
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import access
 
@@ -28,7 +28,7 @@ def command(
     if not node or not argv:
         what = f"no {'command' if node else 'NODE'} was given"
         raise SandboxError(what, "exec takes a node and a command", _EXAMPLE)
-    with Progress("exec") as progress:
+    with ProgressDisplay("exec") as progress:
         return access.execute(quiet_stack(name, progress), node, argv)
 
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox.commands.common.find_result import find_result, read_manifest, tell_skipped
-from sandbox.commands.query import tell_broken
+from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
+from sandbox.commands.query import print_broken
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.library import RESULTS
 from sandbox.report.benchstat import benchstat_lines
@@ -21,7 +21,7 @@ from sandbox.results.index import OpenIndex, open_index, open_one
 from sandbox.results.observe import observations
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results, write_atomically
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 from sandbox.run.calibration_file import read_calibration
 
 HELP = ("results", 5)
@@ -77,12 +77,12 @@ def _parquet(options: ExportOptions, results: Path) -> None:
             index.write_parquet(_RUNS, Path(options.out))
         except OSError as problem:
             raise _unwritable(options.out, problem) from None
-    _tell_written(options.out)
+    _print_written(options.out)
 
 
 def _index(options: ExportOptions, results: Path) -> OpenIndex:
     index = open_index(results) if options.result == ALL else open_one(_found(options, results).path)
-    tell_broken(index.broken)
+    print_broken(index.broken)
     return index
 
 
@@ -136,11 +136,11 @@ def _found(options: ExportOptions, results: Path) -> ResultFolder:
     return find_result(options.result, results, f"export FORMAT={options.format}")
 
 
-def _side(folder: ResultFolder) -> Side:
+def _side(folder: ResultFolder) -> ResultSide:
     manifest = read_manifest(folder)
     records, broken = folder.readable_records()
-    tell_skipped(folder, broken, lambda text: print(text, file=sys.stderr))
-    return Side(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+    print_skipped(folder, broken, lambda text: print(text, file=sys.stderr))
+    return ResultSide(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
 
 
 def _write(text: str, options: ExportOptions) -> None:
@@ -151,7 +151,7 @@ def _write(text: str, options: ExportOptions) -> None:
         write_atomically(Path(options.out), text)
     except OSError as problem:
         raise _unwritable(options.out, problem) from None
-    _tell_written(options.out)
+    _print_written(options.out)
 
 
 def _unwritable(out: str, problem: OSError) -> SandboxError:
@@ -167,7 +167,7 @@ def _empty(folders: Sequence[ResultFolder]) -> SandboxError:
     return SandboxError("there is no run that was ok", known, "try: make query SQL='select run_id, reason from runs'")
 
 
-def _tell_written(out: str) -> None:
+def _print_written(out: str) -> None:
     print(f"export  written to {out}", file=sys.stderr)
 
 

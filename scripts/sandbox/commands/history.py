@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from sandbox.commands.common.find_result import tell_skipped
+from sandbox.commands.common.find_result import print_skipped
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.library import RESULTS
@@ -20,7 +20,7 @@ from sandbox.results.history import history_of, subject
 from sandbox.results.observe import observations
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import Manifest, ResultFolder, all_results
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 from sandbox.run.calibration_file import read_calibration
 
 HELP = ("results", 3)
@@ -48,7 +48,7 @@ def run(options: HistoryOptions, results: Path = RESULTS) -> int:
     return int(ExitCode.OK)
 
 
-def _sides(options: HistoryOptions, results: Path) -> Sequence[Side]:
+def _sides(options: HistoryOptions, results: Path) -> Sequence[ResultSide]:
     """Results of the subject that was asked for, else of the newest result's, oldest first."""
     manifests = list(_manifests(results))
     found = [(folder, manifest) for folder, manifest in manifests if _is_meant(manifest, options)]
@@ -64,7 +64,7 @@ def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
         try:
             yield folder, folder.manifest
         except (OSError, ValidationError) as problem:
-            _tell(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}")
+            _warn(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}")
 
 
 def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
@@ -76,13 +76,13 @@ def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
     return not options.profile or manifest.profile == options.profile
 
 
-def _side(folder: ResultFolder, manifest: Manifest, options: HistoryOptions) -> Iterator[Side]:
+def _side(folder: ResultFolder, manifest: Manifest, options: HistoryOptions) -> Iterator[ResultSide]:
     """The result, unless it is a bench of another workload or has no run."""
     records, broken = folder.readable_records()
-    tell_skipped(folder, broken, _tell)
+    print_skipped(folder, broken, _warn)
     if not records or (options.workload and records[0].workload.name != options.workload):
         return
-    yield Side(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+    yield ResultSide(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
 
 
 def _metrics(given: str | None) -> list[str]:
@@ -95,7 +95,7 @@ def _metrics(given: str | None) -> list[str]:
     return names
 
 
-def _wanted(only: str | None, newest: Side) -> dict[str, list[str]]:
+def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:
     """``threads=1,64 server=mysql`` → levels by factor."""
     factors: dict[str, set[str]] = {}
     for levels in newest.cells.values():
@@ -103,12 +103,12 @@ def _wanted(only: str | None, newest: Side) -> dict[str, list[str]]:
             factors.setdefault(factor, set()).add(level)
     wanted: dict[str, list[str]] = {}
     for piece in _pieces(only):
-        factor, _, levels_told = piece.partition("=")
+        factor, _, typed_levels = piece.partition("=")
         if factor not in factors:
             raise SandboxError(
                 f"ONLY: there is no factor '{factor}'", did_you_mean(factor, factors), "try: make history"
             )
-        for level in levels_told.split(","):
+        for level in typed_levels.split(","):
             if level not in factors[factor]:
                 known = did_you_mean(level, factors[factor])
                 raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, "try: make history")
@@ -134,7 +134,7 @@ def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxE
     return SandboxError("there is no such result", known, "try: make bench, or make matrix")
 
 
-def _tell(text: str) -> None:
+def _warn(text: str) -> None:
     print(text, file=sys.stderr)
 
 

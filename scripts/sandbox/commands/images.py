@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.options import Expression, Profile, either
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.library import load_library, load_lock
 from sandbox.plan.model import ImageChoice, PlanRequest
 from sandbox.stack.engine import Docker
@@ -27,7 +27,7 @@ def command(
     if list_:
         print("\n".join(sorted({choice.reference for choice in _choices(profile, docker)})))
         return
-    with Progress("images") as progress:
+    with ProgressDisplay("images") as progress:
         if profile:
             ensure_images(planned(PlanRequest(profile)), progress, docker)
         else:

@@ -1,7 +1,7 @@
 """lock: pins what the images of a profile are now."""
 
 from sandbox.commands.common.options import Expression, Profile, either, need_profile
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.pins import lock_images
@@ -16,7 +16,7 @@ def command(expression: Expression = None, profile: Profile = None) -> None:
     profile = either(expression, profile, "PROFILE")
     docker = Docker()
     plan = planned(PlanRequest(need_profile(profile)))
-    with Progress("lock") as progress:
+    with ProgressDisplay("lock") as progress:
         ensure_images(plan, progress, docker)
         pinned = lock_images(plan, docker)
         progress.line(f"images/lock.yaml pins {len(pinned.published)} published and {len(pinned.built)} built images")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.options import Name, Node
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.stack.engine import Docker
 from sandbox.stack.find import find_stack
 from sandbox.stack.logs import logs as print_logs
@@ -20,5 +20,5 @@ def command(
     follow: Annotated[bool, typer.Option("--follow", help="Until Ctrl-C.")] = False,
 ) -> int:
     """Print the log of a node, or of all."""
-    with Progress("logs") as progress:
+    with ProgressDisplay("logs") as progress:
         return print_logs(find_stack(name, progress, Docker()), node, follow, tail=tail)

@@ -10,7 +10,7 @@ import typer
 
 from sandbox.commands.common.matrix_line import MatrixLine
 from sandbox.commands.common.options import Json, either, place
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Matrix
 from sandbox.experiment.estimate import Estimate, estimate
@@ -92,7 +92,7 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
     else:
         line.line("; ".join([resolved.experiment.matrix.title, *_in_words(expected)]))
     try:
-        return start(resolved, RESULTS, line, line.line, partial(Progress, "matrix"))
+        return start(resolved, RESULTS, line, line.line, partial(ProgressDisplay, "matrix"))
     finally:
         line.close()
 
@@ -119,8 +119,8 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     judged = report.judge(part, runs)
     written = report.write_matrix(result, manifest, runs, judged)
     if as_json:
-        told = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
-        print(json.dumps({**told, "result": str(result.path)}, indent=2))
+        data = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
+        print(json.dumps({**data, "result": str(result.path)}, indent=2))
     else:
         lost = lost_runs(part, records)
         files = [f"results/{path.parent.name}/{path.name}" for path in written]

@@ -5,7 +5,7 @@ import sys
 
 from sandbox.commands.common.options import Json, NameOfPs
 from sandbox.commands.common.viewing import view_now
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.report.stack_view import stack_lines, stacks_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.find import all_stacks, find_stack
@@ -16,7 +16,7 @@ HELP = ("a stack", 2)
 def command(name: NameOfPs = None, json: Json = False) -> None:
     """Show every stack with its nodes, roles and ports."""
     docker = Docker()
-    with Progress("ps") as progress:
+    with ProgressDisplay("ps") as progress:
         stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
     shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
     if json:

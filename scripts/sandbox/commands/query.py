@@ -24,7 +24,7 @@ HELP = ("results", 4)
 
 MOST_SHOWN = 1000
 """Rows of a table for people; JSON and CSV have all."""
-_MOST_TOLD = 3
+_MOST_SHOWN = 3
 _EXAMPLE = "try: make query SQL='select cell, avg(tps) from runs group by cell'"
 
 Columns = Mapping[str, Collection[str]]
@@ -51,7 +51,7 @@ def run(options: QueryOptions, results: Path = RESULTS) -> int:
     index = open_index(results, needed_parts(options.sql), lambda text: print(f"query  {text}", file=sys.stderr))
     with index.connection as connection:
         index.confine()
-        tell_broken(index.broken)
+        print_broken(index.broken)
         try:
             cursor = connection.execute(statement)
             names = [each[0] for each in cursor.description or ()]
@@ -72,12 +72,12 @@ def needed_parts(sql: str) -> set[Part]:
     return {part for view, part in LATER.items() if view in words}
 
 
-def tell_broken(broken: Mapping[str, str]) -> None:
+def print_broken(broken: Mapping[str, str]) -> None:
     """A word on standard error for what was skipped."""
-    for path, reason in list(broken.items())[:_MOST_TOLD]:
+    for path, reason in list(broken.items())[:_MOST_SHOWN]:
         print(f"skipped  {path}: {' '.join(reason.split())[:200]}", file=sys.stderr)
-    if len(broken) > _MOST_TOLD:
-        print(f"skipped  and {len(broken) - _MOST_TOLD} more", file=sys.stderr)
+    if len(broken) > _MOST_SHOWN:
+        print(f"skipped  and {len(broken) - _MOST_SHOWN} more", file=sys.stderr)
 
 
 def _only_statement(sql: str) -> duckdb.Statement:

@@ -64,9 +64,9 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
         runs = read_runs(result)
     except ValidationError as problem:
         first = problem.errors()[0]
-        told = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         raise SandboxError(
-            f"{result.path.name} cannot be read", told, "try: make bench", ExitCode.INTERNAL
+            f"{result.path.name} cannot be read", text, "try: make bench", ExitCode.INTERNAL
         ) from problem
     if manifest.matrix is None:
         return _write_bench(result, manifest, runs, charts)
@@ -157,9 +157,9 @@ def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
         f"{_moment(manifest.started_utc)} to {_moment(ended)} UTC" if ended else f"{_moment(manifest.started_utc)} UTC"
     )
     bad = sum(run.record.status != "ok" for run in runs)
-    told = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
-    told += f", {bad} of them not ok" if bad else ""
-    return f"{told}{'' if ended else '; NOT ENDED: more may come'}"
+    text = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
+    text += f", {bad} of them not ok" if bad else ""
+    return f"{text}{'' if ended else '; NOT ENDED: more may come'}"
 
 
 def _moment(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from sandbox.commands.common.options import Name, Node, Timeout
 from sandbox.commands.common.viewing import quiet_stack
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import lifecycle
 from sandbox.stack.stack import Stack
@@ -12,7 +12,7 @@ HELP = ("a stack", 7)
 
 def command(name: Name = None, node: Node = None, timeout: Timeout = None) -> None:
     """Restart one node and wait until the stack is ready again."""
-    with Progress("restart") as progress:
+    with ProgressDisplay("restart") as progress:
         stack = quiet_stack(name, progress)
         lifecycle.restart(stack, _needed(node, stack), progress, timeout)
 

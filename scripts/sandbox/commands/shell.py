@@ -2,7 +2,7 @@
 
 from sandbox.commands.common.options import Name, Node
 from sandbox.commands.common.viewing import quiet_stack
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.stack import access
 
 HELP = ("a stack", 4)
@@ -10,6 +10,6 @@ HELP = ("a stack", 4)
 
 def command(name: Name = None, node: Node = None) -> int:
     """Open a shell in a node (default: the client)."""
-    with Progress("shell") as progress:
+    with ProgressDisplay("shell") as progress:
         stack = quiet_stack(name, progress)
         return access.shell(stack, node or stack.client.node)

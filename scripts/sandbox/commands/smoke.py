@@ -12,7 +12,7 @@ import typer
 from sandbox.commands.common.options import need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.gate import BASE, HEAD, Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.gate import BASE, HEAD, SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.resolve import Resolved, resolve
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.plan.apply import check_limits
@@ -20,8 +20,8 @@ from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.report.smoke_data import smoke_data
+from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
 from sandbox.results.calibration import Calibration
 from sandbox.results.gate import BLOCKS, EXIT_CODES, Look
@@ -31,7 +31,7 @@ from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.open_run import LARGEST_SEED
 from sandbox.stack.engine import Docker
-from sandbox.stack.given import given_image, volumes_of
+from sandbox.stack.image_override import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
 HELP = ("figures", 3)
@@ -89,11 +89,11 @@ def run(options: SmokeOptions) -> int:
     looks = [smoke_look(result) for result in results]
     lost = next((record for record in looks[-1].records if record.status == "infra_error"), None)
     log = _log_tail(results[-1], lost) if lost else []
-    told = SmokeTold(looks, {name: asked(side) for name, side in sides.items()}, sys.argv, log)
-    return _show(told, results, options.as_json)
+    report = SmokeReport(looks, {name: asked(side) for name, side in sides.items()}, sys.argv, log)
+    return _show(report, results, options.as_json)
 
 
-def _side(name: str, options: SmokeOptions) -> Side:
+def _side(name: str, options: SmokeOptions) -> SmokeSide:
     """One side; without a profile of its own it has PROFILE, else that of the other side.
 
     Raises SandboxError (exit 2) where it contradicts itself.
@@ -108,22 +108,22 @@ def _side(name: str, options: SmokeOptions) -> Side:
         )
     check_limits(given.cpus, given.memory)
     profile = need_profile(given.profile or given.short or options.profile or other.profile or other.short)
-    return Side(profile, given.image, given.assignments, given.cpus, given.memory)
+    return SmokeSide(profile, given.image, given.assignments, given.cpus, given.memory)
 
 
-def asked(side: Side) -> str:
+def asked(side: SmokeSide) -> str:
     """A side in the user's words."""
     given = {"IMAGE": side.image, "SET": " ".join(side.assignments), "CPUS": side.cpus, "MEMORY": side.memory}
     return " ".join([f"`{side.profile}`", *(f"`{name}={value}`" for name, value in given.items() if value)])
 
 
 @contextmanager
-def _images(sides: dict[str, Side]) -> Iterator[dict[str, Side]]:
+def _images(sides: dict[str, SmokeSide]) -> Iterator[dict[str, SmokeSide]]:
     """The sides with the identities of the images that they were given, which stay here until the end."""
     docker = Docker()
     with ExitStack() as here:
         yield {
-            name: replace(side, image=here.enter_context(given_image(side.image, f"{name.upper()}_IMAGE", docker)))
+            name: replace(side, image=here.enter_context(image_override(side.image, f"{name.upper()}_IMAGE", docker)))
             if side.image
             else side
             for name, side in sides.items()
@@ -212,17 +212,17 @@ def _log_tail(result: ResultFolder, record: Record) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
 
 
-def _show(told: SmokeTold, results: list[ResultFolder], as_json: bool) -> int:
-    text = smoke_markdown(told)
+def _show(report: SmokeReport, results: list[ResultFolder], as_json: bool) -> int:
+    text = smoke_markdown(report)
     for result in results:
         write_atomically(result.path / "smoke.md", text)
-    print(json.dumps(smoke_data(told), indent=2) if as_json else text, end="\n" if as_json else "")
-    print(f"smoke  {sentence(told)}", file=sys.stderr, flush=True)
-    if told.outcome == "environment":
-        known = sentence(told)
+    print(json.dumps(smoke_data(report), indent=2) if as_json else text, end="\n" if as_json else "")
+    print(f"smoke  {sentence(report)}", file=sys.stderr, flush=True)
+    if report.outcome == "environment":
+        known = sentence(report)
         what = "the smoke benchmark could not be carried out"
         raise SandboxError(what, known, f"see: {results[-1].path}", ExitCode.ENVIRONMENT)
-    return int(EXIT_CODES[told.outcome])
+    return int(EXIT_CODES[report.outcome])
 
 
 def command(

@@ -7,14 +7,14 @@ from datetime import datetime
 from sandbox.commands.common.options import Json
 from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
 from sandbox.stack.engine import Docker
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 
 HELP = ("a stack", 12)
 
 
 def command(json: Json = False) -> None:
     """List the snapshots from which `up` starts in seconds."""
-    found = shelf.snapshots(Docker())
+    found = store.snapshots(Docker())
     if json:
         print(json_text.dumps(snapshots_data(found), indent=2))
     elif found:

@@ -6,7 +6,7 @@ import typer
 
 from sandbox.commands.common.options import Name, Node, Via
 from sandbox.commands.common.viewing import quiet_stack
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import access
 
@@ -23,7 +23,7 @@ def command(
     """Open a SQL client on a node or the entry point; reads statements from a pipe."""
     if all_ and not execute:
         raise SandboxError("--all needs statements", "they run on every server", "try: sandbox sql --all -e 'select 1'")
-    with Progress("sql") as progress:
+    with ProgressDisplay("sql") as progress:
         stack = quiet_stack(name, progress)
         if all_ and execute:
             return access.sql_on_all(stack, execute)

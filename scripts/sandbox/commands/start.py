@@ -4,7 +4,7 @@ import time
 
 from sandbox.commands.common.options import Name, Timeout
 from sandbox.commands.common.viewing import quiet_stack, show_ready
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 from sandbox.stack.up import Started
 
@@ -14,6 +14,6 @@ HELP = ("a stack", 9)
 def command(name: Name = None, timeout: Timeout = None) -> None:
     """Start what is stopped and wait until the stack is ready."""
     begin = time.monotonic()
-    with Progress("start") as progress:
+    with ProgressDisplay("start") as progress:
         stack = lifecycle.start(quiet_stack(name, progress), progress, timeout)
     show_ready(Started(stack, stack.roles()), time.monotonic() - begin, as_json=False)

@@ -2,7 +2,7 @@
 
 from sandbox.commands.common.options import Name
 from sandbox.commands.common.viewing import quiet_stack
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 
 HELP = ("a stack", 8)
@@ -10,5 +10,5 @@ HELP = ("a stack", 8)
 
 def command(name: Name = None) -> None:
     """Stop a stack; its data is kept."""
-    with Progress("stop") as progress:
+    with ProgressDisplay("stop") as progress:
         lifecycle.stop(quiet_stack(name, progress), progress)

@@ -22,9 +22,9 @@ from sandbox.commands.common.options import (
     plan_request,
 )
 from sandbox.commands.common.viewing import show_ready
-from sandbox.console import Progress
+from sandbox.console import ProgressDisplay
 from sandbox.library import load_library, load_lock
-from sandbox.plan.basis import basis_plans, basis_requests
+from sandbox.plan.base_directory import base_plans, base_requests
 from sandbox.plan.planner import make_plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import begin_info
@@ -57,17 +57,17 @@ def command(
     request = plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
-    with Progress("up") as progress:
+    with ProgressDisplay("up") as progress:
         info, library = begin_info(docker), load_library()
         available = engine_availability(load_lock(), docker, library.catalog)
         plan = make_plan(request, library, available)
-        requests = basis_requests(plan, library)
+        requests = base_requests(plan, library)
         options = UpOptions(
             check_name(name or DEFAULT_NAME),
             timeout,
             publish,
             restore,
-            bases=lambda: basis_plans(requests, library, available),
+            base_directories=lambda: base_plans(requests, library, available),
         )
         started = bring_up(plan, options, progress, docker, info)
     show_ready(started, time.monotonic() - begin, json)

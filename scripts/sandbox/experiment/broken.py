@@ -26,7 +26,7 @@ def dead_soon(stack: RunningStack) -> Mapping[str, str]:
     return dead
 
 
-def died_told(dead: Mapping[str, str]) -> str:
+def death_message(dead: Mapping[str, str]) -> str:
     """The nodes that do not run, each with its state; nothing where all do."""
     return "died between two runs: " + "; ".join(f"{name}: {state}" for name, state in dead.items()) if dead else ""
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.basis import data_request
+from sandbox.plan.base_directory import data_request
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.open_run import open_stack
@@ -18,7 +18,7 @@ from sandbox.run.steps import wait_until_applied
 from sandbox.stack.engine import Docker
 from sandbox.stack.events import OnEvent
 from sandbox.stack.locks import locked
-from sandbox.stack.planning import planned_bases
+from sandbox.stack.planning import planned_base_directories
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.remove import down
 from sandbox.stack.snapshots.restore import usable
@@ -72,18 +72,18 @@ def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
 
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
     """Twelve hex digits of the data that is kept for these loads on a stack of a plan (its hash)."""
-    told = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+    identity = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
-def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], tell: Callable[[Event], None]) -> None:
+def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event: Callable[[Event], None]) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
     Raises SandboxError (exit 4) where it cannot be made.
     """
     with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
         for bench in benches:
-            session = open_stack(stack, bench, tell).session
+            session = open_stack(stack, bench, on_event).session
             try:
                 bench.workload.workload.prepare(session, Path(folder) / "prepare.log")
                 wait_until_applied(session)
@@ -93,26 +93,26 @@ def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], tell: Cal
                 ) from problem
 
 
-def first_start(name: str, bases: Mapping[str, Plan]) -> UpOptions:
-    """A start from bases where this machine has them, never from a snapshot of the stack itself."""
-    return UpOptions(name, restore=True, bases_only=True, bases=lambda: bases)
+def first_start(name: str, base_directories: Mapping[str, Plan]) -> UpOptions:
+    """A start from base data directories where this machine has them, never from a snapshot of the stack itself."""
+    return UpOptions(name, restore=True, base_directories_only=True, base_directories=lambda: base_directories)
 
 
 class DatasetMaker:
     """Makes what this machine does not have, on a stack of its own (``name``) that is gone afterwards.
 
-    ``tell``: what happens on that stack; ``note``: a line that stays; ``progress``: shows a stack that starts.
+    ``on_event``: what happens on that stack; ``note``: a line that stays; ``progress``: shows a stack that starts.
     """
 
     def __init__(
         self,
         name: str,
-        tell: Callable[[Event], None],
+        on_event: Callable[[Event], None],
         note: Callable[[str], None],
         progress: Callable[[], AbstractContextManager[OnEvent]],
         docker: Docker,
     ) -> None:
-        self.name, self.tell, self.note, self.progress, self.docker = name, tell, note, progress, docker
+        self.name, self.on_event, self.note, self.progress, self.docker = name, on_event, note, progress, docker
 
     def make_all(self, datasets: Iterable[Dataset]) -> bool:
         """Whether all of it is here now; where some cannot be made, every stack has to make its own."""
@@ -139,8 +139,10 @@ class DatasetMaker:
 
     def _make(self, dataset: Dataset) -> None:
         with self.progress() as progress:
-            started = up(dataset.plan, first_start(self.name, planned_bases(dataset.plan)), progress, self.docker)
-        prepare_data(started.stack, [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads], self.tell)
+            started = up(
+                dataset.plan, first_start(self.name, planned_base_directories(dataset.plan)), progress, self.docker
+            )
+        prepare_data(started.stack, [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads], self.on_event)
         take_stopped(started.stack, Wish(dataset.key, started.uuid, fresh=False))
 
     def _down(self) -> None:

@@ -27,8 +27,8 @@ Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SE
 class MisplacedError(ValueError):
     """What is wrong with a matrix as a whole; ``place``: where in the file, as pydantic tells of a single key."""
 
-    def __init__(self, told: str, *place: int | str) -> None:
-        super().__init__(told)
+    def __init__(self, text: str, *place: int | str) -> None:
+        super().__init__(text)
         self.place = place
 
 
@@ -180,12 +180,12 @@ class Matrix(BaseModel):
         for factor, levels in rule.items():
             known = self.factors.get(factor)
             if known is None:
-                told = f"there is no factor '{factor}'; there are {', '.join(self.factors)}"
-                raise MisplacedError(told, *place, factor)
+                text = f"there is no factor '{factor}'; there are {', '.join(self.factors)}"
+                raise MisplacedError(text, *place, factor)
             for level in levels:
                 if level not in known:
-                    told = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
-                    raise MisplacedError(told, *place, factor, level)
+                    text = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
+                    raise MisplacedError(text, *place, factor, level)
 
     def all_cells(self) -> Iterator["Cell"]:
         """Every combination of levels that no exclusion rules out, in the order of the file."""

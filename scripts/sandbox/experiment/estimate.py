@@ -138,7 +138,7 @@ def known_pace(results: Path, host_class: str) -> float:
             continue
         if part is None or part.host_class != host_class:
             continue
-        spent_s, foreseen_s = part.overhead_s or 0.0, part.foreseen_overhead_s or 0.0
-        if spent_s > 0 and foreseen_s > 0:
-            return min(max(spent_s / foreseen_s, _LEAST_PACE), _MOST_PACE)
+        spent_s, estimated_s = part.overhead_s or 0.0, part.foreseen_overhead_s or 0.0
+        if spent_s > 0 and estimated_s > 0:
+            return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
     return 1.0

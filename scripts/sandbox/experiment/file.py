@@ -57,8 +57,8 @@ def read_matrix(path: Path) -> Matrix:
         first = problem.errors()[0]
         loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
         place = ".".join(str(part) for part in first["loc"])
-        told = _allowed(first)
-        raise _wrong(path, line_of(tree, loc), f"{place}: {told}" if place else told) from problem
+        text = _allowed(first)
+        raise _wrong(path, line_of(tree, loc), f"{place}: {text}" if place else text) from problem
     _check_metrics(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
@@ -100,8 +100,8 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     for position, name in enumerate(matrix.metrics):
         if name in METRICS and name not in matrix.metrics[:position]:
             continue
-        told = "it stands there twice" if name in METRICS else f"there is none; {did_you_mean(name, METRICS)}"
-        raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {told}")
+        text = "it stands there twice" if name in METRICS else f"there is none; {did_you_mean(name, METRICS)}"
+        raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:
@@ -161,8 +161,8 @@ def _allowed(reason: Mapping[str, Any]) -> str:
     return f"there is no such key {'of a level' if above else 'at the top'}; {did_you_mean(str(key), known)}"
 
 
-def _wrong(path: Path, line: int, told: str) -> SandboxError:
-    return SandboxError(f"{path}:{line} is no matrix", told, _next_step(path))
+def _wrong(path: Path, line: int, text: str) -> SandboxError:
+    return SandboxError(f"{path}:{line} is no matrix", text, _next_step(path))
 
 
 def _next_step(path: Path) -> str:
@@ -203,11 +203,11 @@ def _refuse_unknown_version(term: Term, library: Library) -> None:
 
 
 def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], workloads: Iterable[Workload]) -> None:
-    """Raises SandboxError (exit 2) for a factor with a parameter that no workload heeds: its levels would be alike."""
-    heeded = frozenset[str]().union(*(workload.uses for workload in workloads))
+    """Raises SandboxError (exit 2) for a factor with a parameter that no workload uses: its levels would be alike."""
+    used = frozenset[str]().union(*(workload.uses for workload in workloads))
     for factor, levels in factors.items():
         for word, parameter in _PARAMETERS.items():
-            if parameter not in heeded and any(word in change.model_fields_set for change in levels.values()):
-                what = f"no workload of this matrix heeds {word}, which the factor {factor} changes"
+            if parameter not in used and any(word in change.model_fields_set for change in levels.values()):
+                what = f"no workload of this matrix uses {word}, which the factor {factor} changes"
                 known = "an option of a workload is a factor as option.<its name>: [<levels>]"
                 raise SandboxError(what, known, "mend the matrix file")

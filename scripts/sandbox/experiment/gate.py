@@ -11,7 +11,7 @@ METRICS = ("server_cpu_ms_per_tx", "tps", "latency_p95_ms")
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SmokeSide:
     """What one side is made of. ``image``: local reference or identity in the place of the profile's database image."""
 
     profile: str
@@ -44,7 +44,7 @@ class SmokeLoad:
     warmup_s: int
 
 
-def smoke_experiment(base: Side, head: Side, load: SmokeLoad) -> Experiment:
+def smoke_experiment(base: SmokeSide, head: SmokeSide, load: SmokeLoad) -> Experiment:
     """Slices of base, head and canary, on a stack each.
 
     Raises pydantic.ValidationError for a load that no workload takes, such as no thread.
@@ -54,8 +54,8 @@ def smoke_experiment(base: Side, head: Side, load: SmokeLoad) -> Experiment:
         title="Smoke benchmark",
         question="Is the head worse than the base?",
         common=Change(workload=load.workload, threads=load.threads, rows=load.rows, tables=load.tables),
-        factors={"arm": {BASE: base.change(BASE), HEAD: head.change(HEAD)}},
-        baseline={"arm": BASE},
+        factors={"variant": {BASE: base.change(BASE), HEAD: head.change(HEAD)}},
+        baseline={"variant": BASE},
         metrics=list(METRICS),
         depth="slices",
         warmup=load.warmup_s,

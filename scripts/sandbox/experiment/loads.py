@@ -69,8 +69,8 @@ def _refuse_unknown_entry(via: str, matrix: Matrix, place: Place, path: Path) ->
         with suppress(SandboxError):  # a stack that cannot be is a reason to skip its cells
             known |= entry_words(offline_plan(request))
     if known and via not in known:
-        told = f"via: '{via}' is no node and no term of any stack"
-        raise refused_at(path, place, SandboxError(told, did_you_mean(via, known), "try: make plan PROFILE=…"))
+        text = f"via: '{via}' is no node and no term of any stack"
+        raise refused_at(path, place, SandboxError(text, did_you_mean(via, known), "try: make plan PROFILE=…"))
 
 
 def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:

@@ -11,10 +11,10 @@ from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.events import OnEvent
-from sandbox.stack.planning import planned_bases
+from sandbox.stack.planning import planned_base_directories
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.remove import down
-from sandbox.stack.snapshots.restore import usable_bases
+from sandbox.stack.snapshots.restore import usable_base_directories
 from sandbox.stack.up import UpOptions, up
 
 MOST_FAILURES = 3
@@ -85,7 +85,7 @@ class StackPool(Generic[Source]):
 class StackStarter:
     """Starts the stacks of an experiment, all that can be in one way, so that they differ in what was asked for alone.
 
-    From data that is kept where they can be, else all from bases, or from nothing. ``progress``: shows a start.
+    From data that is kept where they can be, else all from base data directories, or from nothing. ``progress``: shows a start.
     """
 
     def __init__(self, progress: Callable[[], AbstractContextManager[OnEvent]], docker: Docker) -> None:
@@ -124,5 +124,5 @@ def _bases_of(stacks: Iterable[StackSpec], docker: Docker) -> dict[str, Mapping[
 
     Empty where this machine has not all of it: every stack then starts from nothing, so that they start alike.
     """
-    found = {stack.name: planned_bases(stack.plan) for stack in stacks if stack.plan}
-    return found if all(usable_bases(docker, each) for each in found.values()) else {}
+    found = {stack.name: planned_base_directories(stack.plan) for stack in stacks if stack.plan}
+    return found if all(usable_base_directories(docker, each) for each in found.values()) else {}

@@ -87,7 +87,7 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
                 name=cell.name,
                 levels=cell.levels,
                 profile=cell.change.expression,
-                arm=experiment.stack_of[cell.name],
+                variant=experiment.stack_of[cell.name],
                 skipped=resolved.skipped.get(cell.name),
             )
             for cell in experiment.cells

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.broken import dead_soon, died_told, is_broken, save_logs
+from sandbox.experiment.broken import dead_soon, death_message, is_broken, save_logs
 from sandbox.experiment.estimate import load_s, overhead_s
 from sandbox.experiment.pool import StackPool
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, begin, part_of, unfinished
 from sandbox.experiment.schedule import ScheduledRun, schedule
 from sandbox.plan.apply import split_assignments
-from sandbox.results.arms import differences, not_in_effect, refusal, unasked
 from sandbox.results.matrix_part import HostCheck
 from sandbox.results.record import Environment, Record
 from sandbox.results.store import ResultFolder
+from sandbox.results.variants import differences, not_in_effect, refusal, unasked
 from sandbox.run import in_client
-from sandbox.run.carry_out import carry_out
 from sandbox.run.compose_record import record_without_stack
+from sandbox.run.execute import execute
 from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
 from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import RunningStack
@@ -54,14 +54,14 @@ MatrixEvent = Event | Advance | MoreBlocks
 
 
 def run_matrix(
-    resolved: Resolved, stacks: StackPool[Any], results: Path, tell: Callable[[MatrixEvent], None]
+    resolved: Resolved, stacks: StackPool[Any], results: Path, on_event: Callable[[MatrixEvent], None]
 ) -> ResultFolder:
     """The result, ended. What an earlier start left unfinished is gone on with unless ``afresh``.
 
     Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError where nothing can run at all.
     """
     result = unfinished(resolved, results) or begin(resolved, results)
-    runner = _Runner(resolved, stacks, result, tell)
+    runner = _Runner(resolved, stacks, result, on_event)
     began = time.monotonic()
     stacks.clear()
     try:
@@ -77,9 +77,9 @@ class _Runner:
     """One matrix under way."""
 
     def __init__(
-        self, resolved: Resolved, stacks: StackPool[Any], result: ResultFolder, tell: Callable[[MatrixEvent], None]
+        self, resolved: Resolved, stacks: StackPool[Any], result: ResultFolder, on_event: Callable[[MatrixEvent], None]
     ) -> None:
-        self.resolved, self.stacks, self.result, self.tell = resolved, stacks, result, tell
+        self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
         self.part = part = part_of(result)
         planned = self._schedule()
         self.runs = self._runnable(planned)
@@ -127,7 +127,7 @@ class _Runner:
         self.runs = self._runnable(self._schedule())
         left = [run for run in self.runs if run.block > before]
         if left:
-            self.tell(MoreBlocks(before, more, len(left) * self._pace_s()))
+            self.on_event(MoreBlocks(before, more, len(left) * self._pace_s()))
         return left
 
     def _pace_s(self) -> float:
@@ -153,14 +153,14 @@ class _Runner:
         """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""
         first_runs = {run.stack: run for run in reversed(left)}
         for stack in sorted(first_runs):
-            self.tell(Progress("start", stack))
+            self.on_event(Progress("start", stack))
             try:
                 self.stacks.ready(stack)
             except SandboxError as error:
                 if error.exit_code is not ExitCode.ENVIRONMENT:
                     raise
                 self.stacks.need_engine()
-                self.tell(Progress("start", f"{stack}: {error.what}"))
+                self.on_event(Progress("start", f"{stack}: {error.what}"))
                 if self.resolved.gate:
                     self._without_stack(first_runs[stack], error, {}, None)
                     return False
@@ -169,7 +169,7 @@ class _Runner:
     def _advance(self, run: ScheduledRun) -> None:
         left = len(self.runs) - len(self.done)
         left_s = left * self._pace_s() if self.paces else None
-        self.tell(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
+        self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
 
     def _one(self, run: ScheduledRun) -> Record:
         """A run that leaves a record, whatever becomes of it; none where the engine is gone: it is run again."""
@@ -205,7 +205,7 @@ class _Runner:
     ) -> Record:
         """The record of a run whose stack could not be had, or had died before it; with the logs of what failed."""
         asked, name = self._asked(run), self.result.path.name
-        reason = died_told(dead) or f"{error.what}: {error.known}"
+        reason = death_message(dead) or f"{error.what}: {error.known}"
         profile = run.of.change.expression
         record = record_without_stack(asked, name, run.cell, run.block, profile, reason, _now())
         folder = self.result.start_run(run.cell, run.block)
@@ -218,7 +218,7 @@ class _Runner:
 
     def _check_host(self, block: int, stack: RunningStack) -> None:
         client = next(node.name for node in stack.nodes() if node.kind == "client")
-        self.tell(Progress("host check", f"block {block}"))
+        self.on_event(Progress("host check", f"block {block}"))
         figures = ask_script(stack, client, in_client.__name__, "host_check", None)
         self.result.note_host_check(HostCheck(block=block, **figures))
         self.checked.add(block)
@@ -226,25 +226,27 @@ class _Runner:
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
         series: list[Second] = []
 
-        def tell(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if isinstance(event, Second):
                 series.append(event)
-            self.tell(event)
+            self.on_event(event)
 
         asked = self._asked(run)
-        opening = open_stack(stack, asked, tell)
+        opening = open_stack(stack, asked, on_event)
         if opening.down:
-            raise SandboxError("its stack is not whole", died_told(opening.down), "make matrix", ExitCode.ENVIRONMENT)
+            raise SandboxError(
+                "its stack is not whole", death_message(opening.down), "make matrix", ExitCode.ENVIRONMENT
+            )
         opened = open_run(opening, asked, self.result, run.cell, run.block, _now())
         opened.series = series
         opened.environment = self.machines.get(run.stack, opened.environment)
-        record = carry_out(opened, self.result)
+        record = execute(opened, self.result)
         self.machines[run.stack] = record.environment
         self.loaded += record.status == "ok"
         return record
 
     def _compared(self, run: ScheduledRun, record: Record) -> Record:
-        """The record; ``failed`` where its arm is set up otherwise than was asked for."""
+        """The record; ``failed`` where its variant is set up otherwise than was asked for."""
         if record.status != "ok":
             return record
         refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
@@ -255,7 +257,7 @@ class _Runner:
         return self._failed_if_unlike(record)
 
     def _compare_earlier(self) -> None:
-        """Learns the variables of every arm that has a good record, and compares all of those that are saved."""
+        """Learns the variables of every variant that has a good record, and compares all of those that are saved."""
         records, _ = self.result.readable_records()
         for record in records:
             if record.status == "ok":
@@ -271,7 +273,7 @@ class _Runner:
         wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
         if not wrong:
             return record
-        return self._failed(record, f"the arms differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")
+        return self._failed(record, f"the variants differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")
 
     def _planned(self, stack: str) -> Mapping[str, str]:
         """The variables that component, settings and SET= give the servers of a stack."""
@@ -295,7 +297,7 @@ def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
 
 
 def _seed(seed: int, block: int) -> int:
-    """The load's seed: every arm of a block draws the same rows, another block others."""
+    """The load's seed: every variant of a block draws the same rows, another block others."""
     return (seed + 7919 * block) % LARGEST_SEED + 1
 
 

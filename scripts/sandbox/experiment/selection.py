@@ -35,7 +35,7 @@ class Experiment:
     def stack_of(self) -> Mapping[str, str]:
         """Cell → its stack. Cells that can share one do; stacks are named in the order of the file."""
         named: dict[tuple[object, ...], str] = {}
-        return {cell.name: named.setdefault(cell.stack_key, f"arm{len(named) + 1}") for cell in self.cells}
+        return {cell.name: named.setdefault(cell.stack_key, f"variant{len(named) + 1}") for cell in self.cells}
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -66,13 +66,14 @@ class Experiment:
     @property
     def key(self) -> str:
         """Identity of the plan: results with the same key can be resumed. 16 hexadecimal digits."""
-        told = {
+        identity = {
             "matrix": self.matrix.model_dump(mode="json", exclude={"title", "question", "note", "blocks"}),
             "cells": [cell_data(cell) for cell in self.cells],
             "files": dict(self.own_files),
             "canary": self.canary_of.name,
+            "stacks": dict(self.stack_of),
         }
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def cell_data(cell: Cell) -> dict[str, object]:
@@ -93,7 +94,7 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     if not baselines:
         raise SandboxError(
             f"the matrix {matrix.name} has no cell of its baseline left",
-            f"baseline: {_told(matrix.baseline)}; what is excluded rules it out",
+            f"baseline: {_levels_text(matrix.baseline)}; what is excluded rules it out",
             f"try: make matrix MATRIX={matrix.name} PLAN=1",
         )
     left_out = {
@@ -105,7 +106,7 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     if not made.comparisons:
         raise SandboxError(
             f"the matrix {matrix.name} has nothing to compare",
-            f"every cell that is left is the baseline ({_told(matrix.baseline)})",
+            f"every cell that is left is the baseline ({_levels_text(matrix.baseline)})",
             f"try: make matrix MATRIX={matrix.name} PLAN=1",
         )
     return made
@@ -149,7 +150,7 @@ def _example(matrix: Matrix) -> str:
     return f"try: make matrix MATRIX={matrix.name} ONLY='{factor}={','.join(list(levels)[:2])}'"
 
 
-def _told(levels: Mapping[str, str]) -> str:
+def _levels_text(levels: Mapping[str, str]) -> str:
     return ", ".join(f"{factor}={level}" for factor, level in levels.items())
 
 

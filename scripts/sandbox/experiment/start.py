@@ -17,17 +17,17 @@ from sandbox.stack.locks import locked
 from sandbox.stack.remove import LOCK_PATIENCE_S
 
 
-class _Progress:
+class _MatrixProgress:
     """Passes events on, and remembers how far the matrix is."""
 
-    def __init__(self, tell: Callable[[MatrixEvent], None]) -> None:
-        self.tell = tell
+    def __init__(self, on_event: Callable[[MatrixEvent], None]) -> None:
+        self.on_event = on_event
         self.done = self.runs = 0
 
     def __call__(self, event: MatrixEvent) -> None:
         if isinstance(event, Advance):
             self.done, self.runs = event.done, event.runs
-        self.tell(event)
+        self.on_event(event)
 
     @property
     def interrupted(self) -> SandboxError:
@@ -42,7 +42,7 @@ class _Progress:
 def start(
     resolved: Resolved,
     results: Path,
-    tell: Callable[[MatrixEvent], None],
+    on_event: Callable[[MatrixEvent], None],
     note: Callable[[str], None],
     progress: Callable[[], AbstractContextManager[OnEvent]],
 ) -> ResultFolder:
@@ -50,7 +50,7 @@ def start(
 
     Raises SandboxError: exit 130 on Ctrl-C, exit 4 where the environment ended it, with what is saved.
     """
-    docker, at = Docker(), _Progress(tell)
+    docker, at = Docker(), _MatrixProgress(on_event)
     prefix = f"matrix-{resolved.experiment.key[:6]}"
     starter = StackStarter(progress, docker)
     pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)

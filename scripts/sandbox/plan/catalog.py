@@ -20,7 +20,7 @@ class Build(BaseModel):
     package: str
 
 
-class Series(BaseModel):
+class VersionSeries(BaseModel):
     """One series: its current exact version, the published repository (if any), the build (if any)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,7 +47,7 @@ class CatalogImage(BaseModel):
     """uid:gid that its program reads mounted files as; None where every fragment starts it as a user of its own."""
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
     """The same for what another repository publishes, where it differs: repository → uid:gid."""
-    series: dict[Text, Series]
+    series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
 

@@ -37,7 +37,7 @@ class Auxiliary(BaseModel):
     version_from: Literal["group"] | None = None
 
 
-class Source(BaseModel):
+class ReplicationSource(BaseModel):
     """What a component's fragment lays on the single server that it replicates from. ``service``: lists are added."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -109,13 +109,13 @@ class ComponentSpec(BaseModel):
     server: str = "mysqld"
     certificate: Certificate | None = None
     grace_s: int = 10
-    renewal: str | None = None
+    credential_rotation: str | None = None
     """Template of the SQL that gives a server restored from a snapshot passwords of its own; None: it has none."""
-    renewal_begins_with: list[str] = Field(default_factory=list)
-    """Templates of its first start that go into it, since the server's basis has not had them; they may be repeated."""
-    renewal_once: list[str] = Field(default_factory=list)
+    rotation_begins_with: list[str] = Field(default_factory=list)
+    """Templates of its first start that go into it, since the server's base data directory has not had them; they may be repeated."""
+    rotation_once: list[str] = Field(default_factory=list)
     """The same for what must not be repeated, such as where a replica reads from."""
-    basis: str | None = None
+    base_directory: str | None = None
     """The component whose first start makes the data directory that its servers can begin from; None: they cannot."""
     shaping: list[str] = Field(default_factory=list)
     """The variables that shape a fresh data directory, or what the first start writes into it."""
@@ -125,7 +125,7 @@ class ComponentSpec(BaseModel):
     ready: Probe | None = None
     role: Probe | None = None
     """Its answer begins with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
-    source: Source | None = None
+    source: ReplicationSource | None = None
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.plan.as_user import SCRIPT, image_user
+from sandbox.plan.credential_rotation import rotation_sql
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import client_questions, node_questions, probe_script
-from sandbox.plan.renewal import renewal_sql
 from sandbox.plan.secrets import Secrets
 from sandbox.plan.templates import render_text
 from sandbox.plan.variables import effective_variables, server_configuration
@@ -15,7 +15,7 @@ from sandbox.plan.variables import effective_variables, server_configuration
 FIRST_START = "/docker-entrypoint-initdb.d"
 """Where the images' entrypoints look for what is to run before the first real start."""
 
-RENEWAL = "/sandbox/renew.sql"
+ROTATION_SQL = "/sandbox/renew.sql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def node_files(
     files = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
     if node.is_server:
         files += _of_server(node, context)
-        files += _of_renewal(node, context) if restored else []
+        files += _rotation_files(node, context) if restored else []
         files = joined(files, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
         files = joined(files, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
         files += _of_user(plan, node)
@@ -115,10 +115,10 @@ def _of_certificate(node: Node, secrets: Secrets) -> list[NodeFile]:
     ]
 
 
-def _of_renewal(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
-    configuration = f"[mysqld]\ninit_file = {RENEWAL}\n"
+def _rotation_files(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
+    configuration = f"[mysqld]\ninit_file = {ROTATION_SQL}\n"
     return [
-        _secret(node, RENEWAL.rpartition("/")[2], renewal_sql(node, context)),
+        _secret(node, ROTATION_SQL.rpartition("/")[2], rotation_sql(node, context)),
         NodeFile("restored.cnf", f"{node.component.spec.config_dir}/49-restored.cnf", configuration),
     ]
 

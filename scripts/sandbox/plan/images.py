@@ -48,7 +48,7 @@ def choose_image(catalog: Catalog, key: str, asked: str | None, available: Avail
     return choice(_pinned(published or f"{key}:{version}", available), "unavailable", "published")
 
 
-def given_image(replaced: ImageChoice, reference: str, available: Availability) -> ImageChoice:
+def image_override(replaced: ImageChoice, reference: str, available: Availability) -> ImageChoice:
     """The user's own image in the place of one of the catalog's: never pulled, never built, of the same version.
 
     An identity (``sha256:…``) is taken for being here: only whoever asked the engine knows one.

@@ -9,7 +9,7 @@ from sandbox.plan import apply
 from sandbox.plan.component import Auxiliary, Component, as_source
 from sandbox.plan.external import external_address
 from sandbox.plan.grammar import NEXT_STEP, Term, parse
-from sandbox.plan.images import Availability, choose_image, given_image
+from sandbox.plan.images import Availability, choose_image, image_override
 from sandbox.plan.library import Library
 from sandbox.plan.model import Group, ImageChoice, Node, Plan, PlanRequest, memory_mb
 from sandbox.plan.versions import at_least
@@ -48,7 +48,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
     )
     profile = "+".join(term.text for term in terms)
     made = _with_memory(Plan(request, profile, groups, tuple(nodes)))
-    return apply.assignments(_with_given_image(made, available) if request.image else made)
+    return apply.assignments(_with_image_override(made, available) if request.image else made)
 
 
 def _with_memory(plan: Plan) -> Plan:
@@ -66,7 +66,7 @@ def _with_memory(plan: Plan) -> Plan:
     return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
 
 
-def _with_given_image(plan: Plan, available: Availability) -> Plan:
+def _with_image_override(plan: Plan, available: Availability) -> Plan:
     """The plan with the user's image on every server that has the image of the first one."""
     if not plan.databases:
         raise SandboxError(
@@ -75,7 +75,7 @@ def _with_given_image(plan: Plan, available: Availability) -> Plan:
             "try: make plan PROFILE=mysql@9.7",
         )
     replaced = plan.databases[0].choice
-    given = given_image(replaced, plan.request.image or "", available)
+    given = image_override(replaced, plan.request.image or "", available)
     same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
     return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
 

@@ -9,7 +9,7 @@ from sandbox.results.statistics.many import FEWEST_BLOCKS
 from sandbox.results.statistics.metrics import METRICS
 
 _TOO_FEW = "too few"
-_TOLD = {
+_PHRASES = {
     "better": "is better",
     "worse": "is worse",
     "no difference": "makes no difference",
@@ -42,11 +42,11 @@ def answer(part: MatrixPart, judged: Judged) -> str:
         by_word = changes.setdefault(_change(part, levels[verdict.cell]), {})
         too_few = verdict.judgement is not None and verdict.judgement.effect.interval is None
         by_word.setdefault(_TOO_FEW if too_few else verdict.word, []).append(verdict)
-    told = []
+    phrases = []
     for change, by_word in changes.items():
         words = [_word(part, levels, word, found) for word, found in by_word.items()]
-        told.append(f"{change} {', '.join(words)}")
-    return f"By {metric}: {'; '.join(told)}."
+        phrases.append(f"{change} {', '.join(words)}")
+    return f"By {metric}: {'; '.join(phrases)}."
 
 
 def _change(part: MatrixPart, levels: Mapping[str, str]) -> str:
@@ -58,7 +58,7 @@ def _word(part: MatrixPart, levels: Mapping[str, Mapping[str, str]], word: str, 
     at = _where(part, [levels[verdict.cell] for verdict in verdicts])
     sizes = _sizes(verdicts) if word in ("better", "worse") else ""
     margin = _margin(verdicts) if word == "no difference" else ""
-    return " ".join(filter(None, (_TOLD[word], margin, at, sizes)))
+    return " ".join(filter(None, (_PHRASES[word], margin, at, sizes)))
 
 
 def _margin(verdicts: Sequence[Verdict]) -> str:

@@ -153,8 +153,8 @@ def _processor_time(record: Record) -> Iterator[tuple[str, str]]:
     """Where it went: a transaction's, by what took it, then every node's own with its block I/O."""
     metrics, used = record.metrics, [node for node in record.nodes if node.cpu_s is not None]
     times = {name.partition("_")[0]: getattr(metrics, name) for name in PROCESSOR_TIME}
-    told = [f"{kind} {value:.4g}" for kind, value in times.items() if value is not None]
-    yield "CPU ms / tx", ", ".join(told) or UNKNOWN
+    times_text = [f"{kind} {value:.4g}" for kind, value in times.items() if value is not None]
+    yield "CPU ms / tx", ", ".join(times_text) or UNKNOWN
     if used:
         yield "  by node", ", ".join(f"{node.name} {node.cpu_s:.2f} s{_block_io(node)}" for node in used)
 

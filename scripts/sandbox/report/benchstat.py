@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from sandbox.report.load_told import options_told, tables_told
+from sandbox.report.load_text import options_text, tables_text
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 
 _UNITS = {
     "tps": ("transaction/s", 1.0), "qps": ("query/s", 1.0), "reads_per_s": ("read/s", 1.0),
@@ -20,7 +20,7 @@ _UNITS = {
 """Metric → its unit there, and what a value is multiplied with: benchstat scales seconds by itself."""
 
 
-def benchstat_lines(sides: Sequence[Side]) -> Iterator[str]:
+def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
     """One line a run that was ok, after what it must have in common with others to be compared with them.
 
     https://go.dev/design/14313-benchmark-format: ``key: value`` lines hold for all lines below. benchstat compares only
@@ -28,7 +28,7 @@ def benchstat_lines(sides: Sequence[Side]) -> Iterator[str]:
     """
     for name, (unit, _) in _UNITS.items():
         yield f"Unit {unit} better={'higher' if METRICS[name].higher_is_better else 'lower'}"
-    told: dict[str, str] = {}
+    text: dict[str, str] = {}
     for side in sides:
         yield ""
         yield from (f"# {key}: {value}" for key, value in _about(side).items())
@@ -37,13 +37,13 @@ def benchstat_lines(sides: Sequence[Side]) -> Iterator[str]:
             if not record.counts or record.cell not in cells or not (values := _values(record)):
                 continue
             for key, value in _conditions(side, record).items():
-                if told.get(key) != value:
-                    told[key] = value
+                if text.get(key) != value:
+                    text[key] = value
                     yield f"{key}: {value}"
             yield f"{_name(side, record, cells[record.cell])} {record.metrics.transactions or 1} {' '.join(values)}"
 
 
-def _about(side: Side) -> dict[str, str]:
+def _about(side: ResultSide) -> dict[str, str]:
     versions = dict.fromkeys(
         node.server_version for record in side.records for node in record.nodes if node.server_version
     )
@@ -56,7 +56,7 @@ def _about(side: Side) -> dict[str, str]:
     }
 
 
-def _conditions(side: Side, record: Record) -> dict[str, str]:
+def _conditions(side: ResultSide, record: Record) -> dict[str, str]:
     """What makes runs comparable at all."""
     load = record.workload
     keys = _one_line(load.distribution or "no one distribution")
@@ -65,18 +65,18 @@ def _conditions(side: Side, record: Record) -> dict[str, str]:
         "workload": _one_line(load.name),
         "seconds": str(load.seconds),
         "warmup-seconds": str(load.warmup_s),
-        "data": ", ".join(filter(None, (tables_told(load), keys))),
-        "options": _one_line(options_told(load)) or "none",
+        "data": ", ".join(filter(None, (tables_text(load), keys))),
+        "options": _one_line(options_text(load)) or "none",
     }
 
 
-def _name(side: Side, record: Record, levels: Mapping[str, str]) -> str:
+def _name(side: ResultSide, record: Record, levels: Mapping[str, str]) -> str:
     """``BenchmarkQuick/durability=off/threads=16``; no blank, and no ``-16`` at the end, which would be processors."""
     part = side.manifest.matrix
-    told = levels if part else {"threads": str(record.workload.threads)}
+    text = levels if part else {"threads": str(record.workload.threads)}
     words = re.split(r"[^A-Za-z0-9]+", part.name if part else record.workload.name)
     title = "".join(word[:1].upper() + word[1:] for word in words) or "Run"
-    parts = (f"{_safe(factor)}={_safe(level)}" for factor, level in told.items())
+    parts = (f"{_safe(factor)}={_safe(level)}" for factor, level in text.items())
     return re.sub(r"-(\d+)$", r"_\1", "/".join([f"Benchmark{title}", *parts]))
 
 

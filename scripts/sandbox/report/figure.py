@@ -14,7 +14,7 @@ _GAP, _HEAD, _COLUMNS = 18, 22, 3
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``name`` is fit for a file; ``caption`` says how it is read; ``legend``: arms in the order of their colours."""
+    """``name``: fit for a file; ``caption``: how to read it; ``legend``: variants in the order of their colours."""
 
     name: str
     title: str

@@ -88,16 +88,16 @@ def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
             continue
         deviation = _pooled([run.seconds.get(_SECONDS_OF.get(metric, ""), ()) for run in good[cell]])
         found[place.panel] += _level_marks(layout, place, metric, values, deviation)
-        lines.setdefault((place.panel, place.arm), []).append((layout.position(place), hodges_lehmann(values)))
+        lines.setdefault((place.panel, place.variant), []).append((layout.position(place), hodges_lehmann(values)))
     if layout.x:
-        for (panel, arm), points in lines.items():
-            found[panel].insert(0, Line(sorted(points), arm, faint=True))
+        for (panel, variant), points in lines.items():
+            found[panel].insert(0, Line(sorted(points), variant, faint=True))
     caption = (
         "Dot: pseudo-median over blocks (Hodges-Lehmann). Thick bar: its exact 95 % interval; none below 6 blocks. "
         "Thin bar: standard deviation of the one-second series, pooled within runs; none for figures of whole runs."
     )
     panels = [_panel(layout, panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
-    return Figure(f"levels-{metric}", spoken(metric), caption, panels, layout.arms)
+    return Figure(f"levels-{metric}", spoken(metric), caption, panels, layout.variants)
 
 
 def _level_marks(
@@ -105,15 +105,15 @@ def _level_marks(
 ) -> list[Mark]:
     x, middle, interval = layout.position(place), hodges_lehmann(values), signed_rank_interval(values)
     unit = METRICS[metric].unit
-    told = f"{layout.arms[place.arm]}, {place.where}: {figure(middle)} {unit}, {len(values)} blocks"
+    tooltip = f"{layout.variants[place.variant]}, {place.where}: {figure(middle)} {unit}, {len(values)} blocks"
     marks: list[Mark] = []
     if deviation:
-        told += f", sd of seconds {figure(deviation)}"
-        marks.append(Bar(x, middle - deviation, middle + deviation, place.arm, thick=False))
+        tooltip += f", sd of seconds {figure(deviation)}"
+        marks.append(Bar(x, middle - deviation, middle + deviation, place.variant, thick=False))
     if interval:
-        told += f", interval {figure(interval.low)} to {figure(interval.high)}"
-        marks.append(Bar(x, interval.low, interval.high, place.arm, thick=True))
-    return [*marks, Dot(x, middle, place.arm, told)]
+        tooltip += f", interval {figure(interval.low)} to {figure(interval.high)}"
+        marks.append(Bar(x, interval.low, interval.high, place.variant, thick=True))
+    return [*marks, Dot(x, middle, place.variant, tooltip)]
 
 
 def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
@@ -133,22 +133,22 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     ]
     base = "1.00" if ratio else "0"
     caption = (
-        f"Per block against {layout.arms[0]} at the same level of everything else: dashed, {base}. "
+        f"Per block against {layout.variants[0]} at the same level of everything else: dashed, {base}. "
         "Dot: Hodges-Lehmann. Bar: exact 95 % interval. Grey: within ±δ, too small to count."
     )
-    return Figure(f"relative-{metric}", f"{spoken(metric)}, relative", caption, panels, layout.arms)
+    return Figure(f"relative-{metric}", f"{spoken(metric)}, relative", caption, panels, layout.variants)
 
 
 def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effect) -> list[Mark]:
     x, shown = layout.position(place), math.exp if effect.metric.scale == "ratio" else float
-    half = 0.42 if layout.x is None else 0.27 / len(layout.arms)
-    told = f"{layout.arms[place.arm]}, {place.where}: {shown(effect.estimate):.3f}, {verdict.word}"
+    half = 0.42 if layout.x is None else 0.27 / len(layout.variants)
+    tooltip = f"{layout.variants[place.variant]}, {place.where}: {shown(effect.estimate):.3f}, {verdict.word}"
     marks: list[Mark] = [Area((x - half, x + half), shown(-effect.margin), shown(effect.margin))]
     if effect.interval:
         low, high = shown(effect.interval.low), shown(effect.interval.high)
-        told += f", interval {low:.3f} to {high:.3f}"
-        marks.append(Bar(x, low, high, place.arm, thick=True))
-    return [*marks, Dot(x, shown(effect.estimate), place.arm, told)]
+        tooltip += f", interval {low:.3f} to {high:.3f}"
+        marks.append(Bar(x, low, high, place.variant, thick=True))
+    return [*marks, Dot(x, shown(effect.estimate), place.variant, tooltip)]
 
 
 def _backmost(marks: Iterable[Mark]) -> list[Mark]:
@@ -157,13 +157,13 @@ def _backmost(marks: Iterable[Mark]) -> list[Mark]:
 
 
 def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
-    """Transactions a second of every run; where an arm has many, the middle half of them as an area."""
+    """Transactions a second of every run; where a variant has many, the middle half of them as an area."""
     found: dict[str, list[Mark]] = {where: [] for where in chosen}
     longest = dict.fromkeys(chosen, 1.0)
     for cell, place in layout.places.items():
         lines = [line for run in good.get(cell, ()) if len(line := run.seconds.get("tps", ())) > 1]
         if place.where in found and lines:
-            found[place.where] += run_lines(lines, place.arm)
+            found[place.where] += run_lines(lines, place.variant)
             longest[place.where] = max(longest[place.where], *map(len, lines))
     panels = [
         Panel(where, _front(marks), "second of the run", "1/s", span=(1, longest[where]))
@@ -173,7 +173,7 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
     caption = (
         "Thin: every run, one line a block. Thick: their median. " + hidden(layout, chosen, "what each run left")
     ).strip()
-    return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.arms)
+    return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.variants)
 
 
 def _front(marks: Iterable[Mark]) -> list[Mark]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.report.text_table import text_table
-from sandbox.report.verdict_table import p_told, shown
+from sandbox.report.verdict_table import p_text, shown
 from sandbox.results.history import History, Point, Series
 from sandbox.results.statistics.change_points import FEWEST, ChangePoint
 from sandbox.results.statistics.metrics import Metric
@@ -76,7 +76,7 @@ def _table(series: Series) -> Sequence[str]:
 
 def _change(metric: Metric, change: ChangePoint) -> str:
     word = "better" if metric.improves(change.effect) else "worse"
-    p = p_told(change.p)
+    p = p_text(change.p)
     return f"{word} from here on: {shown(metric, change.effect)} (p {p if p.startswith('<') else f'= {p}'})"
 
 

@@ -8,22 +8,22 @@ from sandbox.results.matrix_part import CellPart, MatrixPart
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a cell is drawn: position along the axis, index of its arm, title of its panel."""
+    """Where a cell is drawn: position along the axis, index of its variant, title of its panel."""
 
     x: int
-    arm: int
+    variant: int
     panel: str
     where: str
-    """The panel and the level along the axis: everything but the arm."""
+    """The panel and the level along the axis: everything but the variant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``x``: the factor along the axis; None where none is counted: then the arms stand side by side."""
+    """``x``: the factor along the axis; None where none is counted: then the variants stand side by side."""
 
     x: str | None
     xs: tuple[str, ...]
-    arms: tuple[str, ...]
+    variants: tuple[str, ...]
     """Told by their levels, the baseline first: a colour each."""
     places: Mapping[str, Place]
     """By cell."""
@@ -35,7 +35,7 @@ class Layout:
 
     @property
     def wheres(self) -> list[str]:
-        """Every combination of levels at which arms are compared, panel by panel and along the axis."""
+        """Every combination of levels at which variants are compared, panel by panel and along the axis."""
         panels = self.panels
         ordered = sorted(self.places.values(), key=lambda place: (panels.index(place.panel), place.x))
         return list(dict.fromkeys(place.where for place in ordered))
@@ -43,13 +43,13 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         """What stands along the axis."""
-        return self.xs if self.x else self.arms
+        return self.xs if self.x else self.variants
 
     def position(self, place: Place) -> float:
-        """Along the axis, the arms of one level side by side."""
+        """Along the axis, the variants of one level side by side."""
         if self.x is None:
-            return place.arm
-        return place.x + 0.55 * (place.arm - (len(self.arms) - 1) / 2) / len(self.arms)
+            return place.variant
+        return place.x + 0.55 * (place.variant - (len(self.variants) - 1) / 2) / len(self.variants)
 
 
 def layout_of(part: MatrixPart) -> Layout:
@@ -59,10 +59,13 @@ def layout_of(part: MatrixPart) -> Layout:
     xs = tuple(part.factors[x]) if x else ()
     others = [factor for factor in free if factor != x]
     compared = [factor for factor in varied(part) if factor in part.baseline] or list(part.baseline)
-    first = told(part.baseline, compared)
-    arms = tuple(dict.fromkeys([first, *(told(cell.levels, compared) for cell in part.cells)]))
-    places = {cell.name: _place(cell, x, xs, others, arms.index(told(cell.levels, compared))) for cell in part.cells}
-    return Layout(x, xs, arms, places)
+    first = levels_text(part.baseline, compared)
+    variants = tuple(dict.fromkeys([first, *(levels_text(cell.levels, compared) for cell in part.cells)]))
+    places = {
+        cell.name: _place(cell, x, xs, others, variants.index(levels_text(cell.levels, compared)))
+        for cell in part.cells
+    }
+    return Layout(x, xs, variants, places)
 
 
 def varied(part: MatrixPart) -> list[str]:
@@ -70,13 +73,13 @@ def varied(part: MatrixPart) -> list[str]:
     return [factor for factor, levels in part.factors.items() if len(levels) > 1]
 
 
-def _place(cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[str], arm: int) -> Place:
-    panel = told(cell.levels, others)
-    where = ", ".join(filter(None, (panel, told(cell.levels, [x]) if x else "")))
-    return Place(xs.index(cell.levels[x]) if x else 0, arm, panel, where)
+def _place(cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[str], variant: int) -> Place:
+    panel = levels_text(cell.levels, others)
+    where = ", ".join(filter(None, (panel, levels_text(cell.levels, [x]) if x else "")))
+    return Place(xs.index(cell.levels[x]) if x else 0, variant, panel, where)
 
 
-def told(levels: Mapping[str, str], factors: Iterable[str]) -> str:
+def levels_text(levels: Mapping[str, str], factors: Iterable[str]) -> str:
     """``workload oltp_read_write, threads 4``."""
     return ", ".join(f"{factor} {levels[factor]}" for factor in factors if factor in levels)
 

@@ -10,22 +10,24 @@ from sandbox.report.svg import Line, Mark
 MOST_POINTS = 60
 """Of a line; longer runs are drawn by the means of as many equal pieces."""
 _MOST_RUNS = 24
-"""Faint lines of one arm in one panel."""
+"""Faint lines of one variant in one panel."""
 
 
-def run_lines(lines: Sequence[Sequence[float]], arm: int) -> list[Mark]:
+def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:
     """Faint lines of the runs (the first ones of very many), and the median of all as a strong one."""
-    drawn: list[Mark] = [Line(thinned(line), arm, faint=True) for line in lines[:_MOST_RUNS]] if len(lines) > 1 else []
-    return [*drawn, median_line(lines, arm)]
+    drawn: list[Mark] = (
+        [Line(thinned(line), variant, faint=True) for line in lines[:_MOST_RUNS]] if len(lines) > 1 else []
+    )
+    return [*drawn, median_line(lines, variant)]
 
 
-def median_line(lines: Sequence[Sequence[float | None]], arm: int) -> Line:
+def median_line(lines: Sequence[Sequence[float | None]], variant: int) -> Line:
     """Second by second, the median over runs of what each has there."""
     middle: list[float | None] = []
     for second in range(max(map(len, lines))):
         there = [value for line in lines if second < len(line) and (value := line[second]) is not None]
         middle.append(statistics.median(there) if there else None)
-    return Line(thinned(middle), arm)
+    return Line(thinned(middle), variant)
 
 
 def thinned(line: Sequence[float | None]) -> list[tuple[float, float] | None]:

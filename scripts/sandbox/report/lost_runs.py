@@ -9,19 +9,19 @@ _MOST_CELLS = 4
 
 
 def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """One line for each status and arm: how many runs, of which cells, and why the first of them.
+    """One line for each status and variant: how many runs, of which cells, and why the first of them.
 
-    ``2 runs infra_error (arm-router.threads-256, …): the proxy does not share server connections: …``
+    ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server connections: …``
     """
-    arm_of = {cell.name: cell.arm for cell in part.cells}
+    variant_of = {cell.name: cell.variant for cell in part.cells}
     lost: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         if record.status in ("failed", "infra_error"):
-            lost.setdefault((record.status, arm_of.get(record.cell, record.cell)), []).append(record)
-    return [_told(status, runs) for (status, _), runs in lost.items()]
+            lost.setdefault((record.status, variant_of.get(record.cell, record.cell)), []).append(record)
+    return [_line(status, runs) for (status, _), runs in lost.items()]
 
 
-def _told(status: str, runs: Sequence[Record]) -> str:
+def _line(status: str, runs: Sequence[Record]) -> str:
     cells = list(dict.fromkeys(run.cell for run in runs))
     shown = ", ".join([*cells[:_MOST_CELLS], *(["…"] if len(cells) > _MOST_CELLS else [])])
     return (

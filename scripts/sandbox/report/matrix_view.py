@@ -28,8 +28,8 @@ def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
     experiment = resolved.experiment
     matrix = experiment.matrix
     lines = [*_wrapped("", matrix.title), *_wrapped("", matrix.question), ""]
-    for factor, levels, told in _factors(experiment):
-        lines += [*_wrapped(f"  {factor}: ", levels), f"    {told}"]
+    for factor, levels, text in _factors(experiment):
+        lines += [*_wrapped(f"  {factor}: ", levels), f"    {text}"]
     lines += ["", *_stacks(resolved), ""]
     lines += [f"  {line}" for line in text_table(("cell", "stack", ""), _cells(resolved))]
     return [*lines, "", *_size(resolved, expected)]
@@ -70,8 +70,8 @@ def _factors(experiment: Experiment) -> list[tuple[str, str, str]]:
     rows = []
     for factor, levels in matrix.factors.items():
         sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == key} for key in keys]
-        told = [f"[{level}]" if matrix.baseline.get(factor) == level else level for level in levels]
-        rows.append((factor, ", ".join(told), _stacks_of(sharing)))
+        text = [f"[{level}]" if matrix.baseline.get(factor) == level else level for level in levels]
+        rows.append((factor, ", ".join(text), _stacks_of(sharing)))
     return rows
 
 
@@ -79,10 +79,10 @@ def _stacks(resolved: Resolved) -> list[str]:
     """Each stack with what it is made from, and why it cannot run here; its cells need no restart among them."""
     restart = resolved.experiment.matrix.depth == "restart"
     lines = ["  stacks, each started anew for every block:" if restart else "  stacks, all up side by side:"]
-    told = set()
+    text = set()
     for each in resolved.cells.values():
-        if each.stack not in told:
-            told.add(each.stack)
+        if each.stack not in text:
+            text.add(each.stack)
             lines += _wrapped(f"    {each.stack}  ", " ".join([each.cell.change.expression, *_given(each.cell)]))
             lines += _wrapped("          skipped: ", each.skipped or "")
     return lines

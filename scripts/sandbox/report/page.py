@@ -12,7 +12,7 @@ from sandbox.report.answer import answer
 from sandbox.report.axis import figure
 from sandbox.report.bench_summary import bench_again, bench_answer, bench_question
 from sandbox.report.bench_table import ONE_RUN, bench_rows, bench_title
-from sandbox.report.config_diff import ArmDiff, config_diffs, node_rows, stack_rows
+from sandbox.report.config_diff import VariantDiff, config_diffs, node_rows, stack_rows
 from sandbox.report.environment import environment_rows, host_check_row
 from sandbox.report.figure import DARK, LIGHT, Figure
 from sandbox.report.figures import spoken
@@ -21,7 +21,7 @@ from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor
 from sandbox.report.run_data import RunData
 from sandbox.report.summary import again, how
 from sandbox.report.svg import LOOKS
-from sandbox.report.verdict_table import MDE_TOLD, WIDE_FIGURES, canary_levels, margin_told, notes, wide_figures
+from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, canary_levels, margin_text, notes, wide_figures
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Metrics
@@ -62,7 +62,7 @@ class Page:
     tables: Sequence[VerdictTable] = ()
     notes: Sequence[str] = ()
     figures_table: Sequence[tuple[str, str]] = ()
-    diffs: Sequence[ArmDiff] = ()
+    diffs: Sequence[VariantDiff] = ()
     processor_time: Sequence[Sequence[str]] = ()
     """Header and rows of the table; empty where nothing was read."""
     processor_time_first: bool = False
@@ -93,7 +93,7 @@ def matrix_page(
         again=[again(part, command)],
         runs=[_run(run) for run in runs],
         tables=[_table(part, judged, runs, metric) for metric in part.metrics],
-        notes=[*notes(part, judged), MDE_TOLD],
+        notes=[*notes(part, judged), MDE_TEXT],
         processor_time=[processor_header(part), *rows] if (rows := processor_rows(part, records)) else (),
         processor_time_first=asked_first(part),
         diffs=config_diffs(part, records),
@@ -121,8 +121,8 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    told = {"title": TITLE, "caption": CAPTION}
-    return _template().render(page=page, processor_time=told, light=LIGHT, dark=DARK, looks=LOOKS)
+    text = {"title": TITLE, "caption": CAPTION}
+    return _template().render(page=page, processor_time=text, light=LIGHT, dark=DARK, looks=LOOKS)
 
 
 @cache
@@ -145,7 +145,7 @@ def _table(part: MatrixPart, judged: Judged, runs: Sequence[RunData], metric: st
     ]
     telling = rows if len(rows) <= FOLD_FROM else [row for row in rows if row["word"] not in _QUIET]
     folded = [row for row in rows if row not in telling]
-    return VerdictTable(spoken(metric), margin_told(metric, judged), factors, [*telling, *canary], folded)
+    return VerdictTable(spoken(metric), margin_text(metric, judged), factors, [*telling, *canary], folded)
 
 
 def _middles(runs: Sequence[RunData], metric: str) -> dict[str, str]:

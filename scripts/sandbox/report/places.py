@@ -17,8 +17,8 @@ def places(factors: Mapping[str, Sequence[str]], cells: Sequence[Levels]) -> str
     found = products(list(factors), cells)
     if len(found) > MOST_PLACES:
         return f"in {len(cells)} cells"
-    told = [_place(factors, product) for product in found]
-    return ", also ".join(place for place in told if place)
+    text = [_place(factors, product) for product in found]
+    return ", also ".join(place for place in text if place)
 
 
 def products(factors: Sequence[str], cells: Sequence[Levels]) -> list[dict[str, list[str]]]:
@@ -42,9 +42,9 @@ def _split(factor: str, others: Sequence[str], cells: Sequence[Levels]) -> list[
 
 
 def _place(factors: Mapping[str, Sequence[str]], product: Mapping[str, Sequence[str]]) -> str:
-    told = [
+    text = [
         f"{factor} {', '.join(product[factor])}"
         for factor, levels in factors.items()
         if len(product[factor]) < len(levels)
     ]
-    return f"at {' and '.join(told)}" if told else ""
+    return f"at {' and '.join(text)}" if text else ""

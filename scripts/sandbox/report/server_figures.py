@@ -40,7 +40,7 @@ def bench_server_figure(run: RunData) -> Figure:
         marks: list[Mark] = [median_line([line], list(run.servers).index(name)) for name, line in lines.items()]
         load = [run.record.workload.threads] if counter.name == AGAINST_THE_LOAD else []
         panels.append(_time_panel(counter, marks, max(map(len, lines.values())), load))
-    return Figure("servers", "inside the servers, second by second", _TOLD_TIME, panels, tuple(run.servers))
+    return Figure("servers", "inside the servers, second by second", _TIME_CAPTION, panels, tuple(run.servers))
 
 
 def moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
@@ -49,7 +49,7 @@ def moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
     return [counter for counter in COUNTERS if counter.name in nonzero]
 
 
-_TOLD_TIME = "Second by second from the one-second samples, which begin just before the load."
+_TIME_CAPTION = "Second by second from the one-second samples, which begin just before the load."
 
 
 def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int) -> Figure:
@@ -62,11 +62,11 @@ def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel
         where = (layout.x or "", counter.unit, layout.names)
         panels.append(Panel(_title(counter), marks, *where, turned=layout.x is None, group=counter.group))
     caption = (
-        "Means over the measured window of each run, all servers of an arm added up. "
+        "Means over the measured window of each run, all servers of a variant added up. "
         "Dot: median over blocks; bar: the smallest and the largest block. Counters that stayed at zero are left out."
     )
     title = "inside the servers" + (f", {panel}" if panel else "")
-    return Figure(f"servers-{index + 1}", title, caption, panels, layout.arms, folded=index > 0)
+    return Figure(f"servers-{index + 1}", title, caption, panels, layout.variants, folded=index > 0)
 
 
 def _level_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter) -> Iterable[Mark]:
@@ -76,12 +76,14 @@ def _level_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, co
         if not means:
             continue
         x, middle = layout.position(place), statistics.median(means)
-        lines.setdefault(place.arm, []).append((x, middle))
-        told = f"{layout.arms[place.arm]}, {place.where}: {figure(middle)} {counter.unit}, {len(means)} blocks"
-        yield Bar(x, min(means), max(means), place.arm, thick=True)
-        yield Dot(x, middle, place.arm, told)
+        lines.setdefault(place.variant, []).append((x, middle))
+        tooltip = (
+            f"{layout.variants[place.variant]}, {place.where}: {figure(middle)} {counter.unit}, {len(means)} blocks"
+        )
+        yield Bar(x, min(means), max(means), place.variant, thick=True)
+        yield Dot(x, middle, place.variant, tooltip)
     if layout.x:
-        yield from (Line(sorted(points), arm, faint=True) for arm, points in lines.items())
+        yield from (Line(sorted(points), variant, faint=True) for variant, points in lines.items())
 
 
 def _load_mark(layout: Layout, place: Place, threads: int) -> Mark:
@@ -107,14 +109,14 @@ def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where:
         for cell, place in there.items():
             lines = [series[counter.name] for series in sampled[cell] if counter.name in series]
             if lines:
-                marks.append(median_line(lines, place.arm))
+                marks.append(median_line(lines, place.variant))
                 longest = max(longest, *map(len, lines))
         if marks:
             load = {threads[cell] for cell in there if cell in threads and counter.name == AGAINST_THE_LOAD}
             panels.append(_time_panel(counter, marks, longest, sorted(load)))
-    caption = f"{_TOLD_TIME} Median over blocks; all servers of an arm added up."
+    caption = f"{_TIME_CAPTION} Median over blocks; all servers of a variant added up."
     title = "inside the servers, second by second" + (f", {where}" if where else "")
-    return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.arms, folded=True)
+    return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True)
 
 
 def _time_panel(counter: Counter, marks: Sequence[Mark], longest: int, load: Iterable[int]) -> Panel:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_told import SmokeLook, SmokeTold
 from sandbox.report.verdict_table import verdict_data
 from sandbox.results.gate import EXIT_CODES, Finding
 from sandbox.results.statistics.metrics import METRICS
@@ -11,22 +11,22 @@ from sandbox.results.statistics.metrics import METRICS
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
 
-def smoke_data(told: SmokeTold) -> dict[str, Any]:
+def smoke_data(report: SmokeReport) -> dict[str, Any]:
     """What ``smoke.md`` says; verdicts and effects as those of a matrix."""
     return {
-        "outcome": told.outcome,
-        "exit_code": int(EXIT_CODES[told.outcome]),
-        "reason": sentence(told),
-        "sides": {side: _side(told, side) for side in told.sides},
-        "looks": [_look(look) for look in told.looks],
-        "log": list(told.log),
+        "outcome": report.outcome,
+        "exit_code": int(EXIT_CODES[report.outcome]),
+        "reason": sentence(report),
+        "sides": {side: _side(report, side) for side in report.sides},
+        "looks": [_look(look) for look in report.looks],
+        "log": list(report.log),
     }
 
 
-def _side(told: SmokeTold, side: str) -> dict[str, Any]:
-    node = told.server_of(side)
+def _side(report: SmokeReport, side: str) -> dict[str, Any]:
+    node = report.server_of(side)
     fields = ("image", "image_id", "image_source", "digest", "package_version", "server_version")
-    return {"asked": told.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
+    return {"asked": report.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

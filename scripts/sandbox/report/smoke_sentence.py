@@ -3,26 +3,26 @@
 import math
 from collections.abc import Callable, Container, Sequence
 
-from sandbox.report.smoke_told import SmokeTold, shown
+from sandbox.report.smoke_report import SmokeReport, shown
 from sandbox.results.gate import LARGEST_MARGIN, Finding, Look, worse_in_both
 
 SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 
 
-def sentence(told: SmokeTold) -> str:
+def sentence(report: SmokeReport) -> str:
     """What came out, and why; one line."""
-    if told.outcome == "environment":
-        return _environment(told.repetition or told.first)
-    if told.outcome == "worse" and told.repetition:
-        return _worse(told.first, told.repetition)
-    if told.outcome == "no regression":
-        excluded = _each(told.first, lambda finding: finding.excluded)
-        return f"No regression: nothing above {excluded} ({_found(told.first)})."
-    if told.repetition is None:
-        return f"Inconclusive: {_reason(told.first)} ({_found(told.first)}). {_would_have(told.first)}"
+    if report.outcome == "environment":
+        return _environment(report.repetition or report.first)
+    if report.outcome == "worse" and report.repetition:
+        return _worse(report.first, report.repetition)
+    if report.outcome == "no regression":
+        excluded = _each(report.first, lambda finding: finding.excluded)
+        return f"No regression: nothing above {excluded} ({_found(report.first)})."
+    if report.repetition is None:
+        return f"Inconclusive: {_reason(report.first)} ({_found(report.first)}). {_would_have(report.first)}"
     return (
-        f"Inconclusive: the first look found {_found(told.first, told.first.worse)}, a fresh repetition did not "
-        f"confirm it: {_reason(told.repetition)} ({_found(told.repetition)}). {_would_have(told.repetition)}"
+        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}, a fresh repetition did not "
+        f"confirm it: {_reason(report.repetition)} ({_found(report.repetition)}). {_would_have(report.repetition)}"
     )
 
 
@@ -44,8 +44,8 @@ def _reason(look: Look) -> str:
         return f"fewer good blocks than the {look.blocks} that were planned{failed}"
     if look.unfit:
         return "the base differs from itself"
-    told = [reason for each in look.findings if (reason := _unclear(each))]
-    return "; ".join(told) or ("another metric is worse" if look.worse else "nothing that counts")
+    report = [reason for each in look.findings if (reason := _unclear(each))]
+    return "; ".join(report) or ("another metric is worse" if look.worse else "nothing that counts")
 
 
 def _unclear(finding: Finding) -> str | None:

@@ -4,18 +4,18 @@ import statistics
 from collections.abc import Sequence
 
 from sandbox.experiment.gate import BASE, HEAD
-from sandbox.report.load_told import options_told, tables_told
+from sandbox.report.load_text import options_text, tables_text
 from sandbox.report.matrix_view import duration
+from sandbox.report.smoke_report import SmokeLook, SmokeReport, shown
 from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_told import SmokeLook, SmokeTold, shown
 from sandbox.report.summary import again
 from sandbox.report.verdict_table import calibrate_commands, host_check_notes
-from sandbox.results.arms import differences
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Finding, Outcome
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.variants import differences
 
 MOST_VARIABLES = 12
 _HEADLINES: dict[Outcome, str] = {
@@ -27,18 +27,18 @@ _HEADLINES: dict[Outcome, str] = {
 _COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught from", "n", "finding")
 
 
-def smoke_markdown(told: SmokeTold) -> str:
+def smoke_markdown(report: SmokeReport) -> str:
     """``smoke.md``: the word and why, the figures of every look, what was compared, how, and how to do it again."""
-    blocks = [f"## Smoke benchmark: {_HEADLINES[told.outcome]}", sentence(told)]
-    if told.log:
-        blocks.append("```text\n" + "\n".join(told.log) + "\n```")
-    for name, look in zip(("First look", "Repetition: new stacks, new seed"), told.looks, strict=False):
+    blocks = [f"## Smoke benchmark: {_HEADLINES[report.outcome]}", sentence(report)]
+    if report.log:
+        blocks.append("```text\n" + "\n".join(report.log) + "\n```")
+    for name, look in zip(("First look", "Repetition: new stacks, new seed"), report.looks, strict=False):
         blocks += [f"### {name}, {look.part.blocks} blocks", _table(look)] if look.look.judged else []
-    blocks += ["### What was compared", _sides(told), "### How it was measured", _how(told.looks[-1].part)]
-    notes = [note for look in told.looks for note in _notes(look)]
-    blocks.append("\n".join(f"- {note}" for note in [*_load(told), *dict.fromkeys(notes), *_variables(told)]))
-    blocks.append("```sh\n" + again(told.looks[0].part, told.command) + "\n```")
-    blocks.append("Records: " + ", ".join(f"`results/{look.result}`" for look in told.looks))
+    blocks += ["### What was compared", _sides(report), "### How it was measured", _how(report.looks[-1].part)]
+    notes = [note for look in report.looks for note in _notes(look)]
+    blocks.append("\n".join(f"- {note}" for note in [*_load(report), *dict.fromkeys(notes), *_variables(report)]))
+    blocks.append("```sh\n" + again(report.looks[0].part, report.command) + "\n```")
+    blocks.append("Records: " + ", ".join(f"`results/{look.result}`" for look in report.looks))
     return "\n\n".join(blocks) + "\n"
 
 
@@ -87,12 +87,12 @@ def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _sides(told: SmokeTold) -> str:
+def _sides(report: SmokeReport) -> str:
     rows = []
     for side in (BASE, HEAD):
-        node = told.server_of(side)
+        node = report.server_of(side)
         image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
-        rows.append([side, told.sides[side], image, (node.server_version if node else None) or ""])
+        rows.append([side, report.sides[side], image, (node.server_version if node else None) or ""])
     return _markdown_table(["", "asked for", "image", "server"], rows)
 
 
@@ -106,35 +106,35 @@ def _how(part: MatrixPart) -> str:
     )
 
 
-def _load(told: SmokeTold) -> list[str]:
-    record = next((record for look in told.looks for record in look.records), None)
+def _load(report: SmokeReport) -> list[str]:
+    record = next((record for look in report.looks for record in look.records), None)
     if record is None:
         return []
     load = record.workload
-    writes = [each.metrics.writes_per_s for look in told.looks for each in look.records if each.status == "ok"]
+    writes = [each.metrics.writes_per_s for look in report.looks for each in look.records if each.status == "ok"]
     unseen = ["nothing was written: writes, commits and flushes are out of sight"] if set(writes) == {0} else []
-    words = [load.name, f"{load.threads} threads", tables_told(load) or options_told(load)]
-    return [f"load: {', '.join(filter(None, words))}; host: {told.looks[0].part.host_class}", *unseen]
+    words = [load.name, f"{load.threads} threads", tables_text(load) or options_text(load)]
+    return [f"load: {', '.join(filter(None, words))}; host: {report.looks[0].part.host_class}", *unseen]
 
 
 def _notes(look: SmokeLook) -> list[str]:
-    told = []
+    report = []
     judged, part = look.look.judged, look.part
     for command in calibrate_commands(part, judged) if judged else ():
-        told.append(f"not calibrated on this host: the canary's own noise sets what counts (`{command}`)")
-    told += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
+        report.append(f"not calibrated on this host: the canary's own noise sets what counts (`{command}`)")
+    report += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
     for record in look.records:
         if record.status not in ("ok", "infra_error"):
-            told.append(f"{record.cell}, block {record.block}: {record.status}: {record.reason}")
+            report.append(f"{record.cell}, block {record.block}: {record.status}: {record.reason}")
     if look.seconds is not None:
-        told.append(f"seed {part.seed}: took {duration(look.seconds)}")
-    return told
+        report.append(f"seed {part.seed}: took {duration(look.seconds)}")
+    return report
 
 
-def _variables(told: SmokeTold) -> list[str]:
+def _variables(report: SmokeReport) -> list[str]:
     """Server variables that differ between the sides, asked for or not."""
-    found = differences(told.variables_of(BASE), told.variables_of(HEAD))
-    lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.arm}" for each in found[:MOST_VARIABLES]]
+    found = differences(report.variables_of(BASE), report.variables_of(HEAD))
+    lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.variant}" for each in found[:MOST_VARIABLES]]
     more = len(found) - len(lines)
     return [*lines, *([f"{more} more server variables differ: see the records"] if more else [])]
 

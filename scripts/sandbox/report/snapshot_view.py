@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sandbox.report.text_table import text_table
-from sandbox.stack.snapshots.shelf import CAP_BYTES, Snapshot
+from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot
 
 _HEADER = ("snapshot", "profile", "size", "made", "used")
 

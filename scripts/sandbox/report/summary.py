@@ -6,8 +6,8 @@ from sandbox.report.answer import answer
 from sandbox.report.do_again import make_command
 from sandbox.report.lost_runs import lost_runs
 from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
-from sandbox.report.unset_told import unset_told
-from sandbox.report.verdict_table import MDE_TOLD, WIDE_FIGURES, notes, wide_figures
+from sandbox.report.unset_text import unset_text
+from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, notes, wide_figures
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
@@ -24,18 +24,18 @@ def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command
         rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
         blocks += [f"### {metric}", _table(["cell", *WIDE_FIGURES], rows)]
     blocks += [] if asked_first(part) else times
-    told = [MDE_TOLD, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
-    blocks += ["\n".join(f"- {line}" for line in told)] if told else []
-    blocks += unset_told(part, records)
+    text = [MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
+    blocks += ["\n".join(f"- {line}" for line in text)] if text else []
+    blocks += unset_text(part, records)
     blocks += ["### How this was measured", how(part, records), "```sh\n" + again(part, command) + "\n```"]
     return "\n\n".join(blocks) + "\n"
 
 
 def _row(part: MatrixPart, verdict: Verdict) -> list[str]:
-    return [levels_told(part, verdict.cell), *wide_figures(verdict)]
+    return [typed_levels(part, verdict.cell), *wide_figures(verdict)]
 
 
-def levels_told(part: MatrixPart, name: str) -> str:
+def typed_levels(part: MatrixPart, name: str) -> str:
     """A cell by its levels: ``commits durable, threads 4``."""
     levels = next(cell.levels for cell in part.cells if cell.name == name)
     return ", ".join(f"{factor} {level}" for factor, level in levels.items())

@@ -57,12 +57,12 @@ class Mark(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A value. ``told`` is shown when the pointer rests on it."""
+    """A value. ``tooltip`` is shown when the pointer rests on it."""
 
     x: float
     y: float
     colour: int
-    told: str
+    tooltip: str
 
     def heights(self) -> Iterable[float]:
         """Its value."""
@@ -72,7 +72,7 @@ class Dot:
         """A filled circle."""
         x, y = frame.point(self.x, self.y)
         where = f'cx="{x:.1f}" cy="{y:.1f}" r="3.2"'
-        title = f"<title>{escape(self.told)}</title>"
+        title = f"<title>{escape(self.tooltip)}</title>"
         return f'<circle class="{tone(self.colour)}" {where}>{title}</circle>'
 
 
@@ -123,7 +123,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle in the chart's own coordinates: grey for a margin, else in an arm's colour."""
+    """A rectangle in the chart's own coordinates: grey for a margin, else in a variant's colour."""
 
     x: tuple[float, float]
     low: float
@@ -221,7 +221,7 @@ class Panel:
 
 
 def tone(colour: int | None) -> str:
-    """The class of a colour; None: grey. An eleventh arm has the first one's again."""
+    """The class of a colour; None: grey. An eleventh variant has the first one's again."""
     return "grey" if colour is None else f"c{colour % COLOURS}"
 
 

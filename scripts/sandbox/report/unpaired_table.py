@@ -7,21 +7,21 @@ from dataclasses import asdict
 from typing import Any
 
 from sandbox.report.text_table import text_table
-from sandbox.report.unsteady_told import unsteady_told
+from sandbox.report.unsteady_text import unsteady_text
 from sandbox.report.verdict_table import (
-    interval_told,
+    interval_text,
     margins_by_workload,
     noise_data,
-    p_told,
+    p_text,
     shown,
     with_lost,
-    word_told,
+    word_text,
     wrapped,
 )
 from sandbox.results.compare import unsteady_cells
 from sandbox.results.differences import Difference, Differences, data_of
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.unpaired import Side, Unpaired, UnpairedVerdict
+from sandbox.results.unpaired import ResultSide, Unpaired, UnpairedVerdict
 
 WIDTH = 100
 _MOST_VARIABLES = 10
@@ -29,11 +29,11 @@ _FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 
 WARNING = (
     "Unpaired: A and B ran at different times, so whatever else changed between the two sittings counts as a "
-    "difference too, and no interval knows of it. Where it matters, run both as arms of one matrix."
+    "difference too, and no interval knows of it. Where it matters, run both as variants of one matrix."
 )
 
 
-def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: Differences) -> list[str]:
+def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences) -> list[str]:
     """Both results, what else differs, one table a metric, notes."""
     lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
@@ -44,13 +44,15 @@ def unpaired_lines(first: Side, second: Side, compared: Unpaired, differences: D
     return [*lines, *_notes(compared), *_unsteady("A", first), *_unsteady("B", second)]
 
 
-def _unsteady(name: str, side: Side) -> list[str]:
+def _unsteady(name: str, side: ResultSide) -> list[str]:
     """What changed in this side's cells that were too unsteady to be compared."""
-    told = unsteady_told(unsteady_cells(side.runs, side.cells)).items()
-    return [line for cell, changed in told for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
+    text = unsteady_text(unsteady_cells(side.runs, side.cells)).items()
+    return [line for cell, changed in text for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
 
 
-def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Differences) -> dict[str, Any]:
+def unpaired_data(
+    first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences
+) -> dict[str, Any]:
     """The same as JSON data; effects as shares of A for ratios, else in the metric's unit."""
     return {
         "paired": False,
@@ -65,17 +67,17 @@ def unpaired_data(first: Side, second: Side, compared: Unpaired, differences: Di
     }
 
 
-def _unsteady_data(side: Side) -> dict[str, Any]:
+def _unsteady_data(side: ResultSide) -> dict[str, Any]:
     found = unsteady_cells(side.runs, side.cells)
     return {cell: [asdict(change) for change in changes] for cell, changes in found.items()}
 
 
-def _side(name: str, side: Side) -> str:
+def _side(name: str, side: ResultSide) -> str:
     commit = f", commit {side.manifest.tool_commit}" if side.manifest.tool_commit else ""
     return f"{name}  {side.name}  {side.manifest.profile}{commit}"
 
 
-def _side_data(side: Side) -> dict[str, Any]:
+def _side_data(side: ResultSide) -> dict[str, Any]:
     manifest = side.manifest
     return {
         "result": side.name,
@@ -110,15 +112,15 @@ def _value(value: str | None) -> str:
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
     """Medians of both sides are left out where there is no room for them."""
     factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
-    told = [[verdict.levels.get(factor, "") for factor in factors] for verdict in verdicts]
+    text = [[verdict.levels.get(factor, "") for factor in factors] for verdict in verdicts]
     full = text_table(
         [*factors, "A", "B", *_FIGURES],
-        [[*levels, *map(_median, each.typical), *_figures(each)] for levels, each in zip(told, verdicts, strict=True)],
+        [[*levels, *map(_median, each.typical), *_figures(each)] for levels, each in zip(text, verdicts, strict=True)],
     )
     if max(map(len, full)) + 2 <= WIDTH:
         return full
     return text_table(
-        [*factors, *_FIGURES], [[*levels, *_figures(each)] for levels, each in zip(told, verdicts, strict=True)]
+        [*factors, *_FIGURES], [[*levels, *_figures(each)] for levels, each in zip(text, verdicts, strict=True)]
     )
 
 
@@ -133,10 +135,10 @@ def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
     effect = verdict.judgement.effect
     return (
         shown(effect.metric, effect.estimate),
-        interval_told(effect, "too few runs"),
+        interval_text(effect, "too few runs"),
         counts,
-        p_told(verdict.judgement.adjusted_p),
-        word_told(verdict.word, verdict.judgement, "a side"),
+        p_text(verdict.judgement.adjusted_p),
+        word_text(verdict.word, verdict.judgement, "a side"),
     )
 
 
@@ -146,34 +148,34 @@ def _margin(name: str, compared: Unpaired) -> str:
 
 
 def _notes(compared: Unpaired) -> list[str]:
-    told = []
+    text = []
     if compared.unfit:
-        told.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; nothing is said")
+        text.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; nothing is said")
     if any(verdict.word == "no difference" for verdict in compared.verdicts):
-        told.append("sees: the smallest difference that so many runs would have shown, four times in five")
+        text.append("sees: the smallest difference that so many runs would have shown, four times in five")
     sources = {source for source, _ in compared.noise.values()}
     if "canary" in sources:
-        told.append("not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)")
+        text.append("not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)")
     if "unknown" in sources:
-        told.append("no canary and no calibration: nothing is known of this noise; a matrix has its own canary")
+        text.append("no canary and no calibration: nothing is known of this noise; a matrix has its own canary")
     for side, cells in compared.only.items():
         if cells:
             names = "; ".join(", ".join(f"{factor} {level}" for factor, level in cell.items()) for cell in cells)
-            told += textwrap.wrap(f"only in {side}: {names}", WIDTH, subsequent_indent="  ")
-    return told
+            text += textwrap.wrap(f"only in {side}: {names}", WIDTH, subsequent_indent="  ")
+    return text
 
 
 def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
-    told: dict[str, Any] = {
+    text: dict[str, Any] = {
         "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
         "runs_b": verdict.runs[1], "median_a": verdict.typical[0], "median_b": verdict.typical[1],
         "lost_runs": verdict.lost,
     }  # fmt: skip
     if verdict.judgement is None:
-        return told
+        return text
     effect, metric = verdict.judgement.effect, METRICS[verdict.metric]
     interval = effect.interval
-    return told | {
+    return text | {
         "effect": metric.shown(effect.estimate),
         "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
         "p": effect.p,

@@ -9,7 +9,7 @@ from typing import Any
 from sandbox.report.answer import answer
 from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
 from sandbox.report.text_table import text_table
-from sandbox.report.unsteady_told import unsteady_told
+from sandbox.report.unsteady_text import unsteady_text
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.host_checks import marked_blocks
 from sandbox.results.matrix_part import MatrixPart
@@ -21,7 +21,7 @@ from sandbox.results.unpaired import UnpairedVerdict
 WIDTH = 100
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = ("effect", "95 % interval", "n", "adj. p", "MDE", "verdict")
-MDE_TOLD = "MDE: the smallest difference that so many blocks would have shown, four times in five (80 % power)"
+MDE_TEXT = "MDE: the smallest difference that so many blocks would have shown, four times in five (80 % power)"
 
 
 def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
@@ -40,7 +40,7 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
             for verdict in judged.canary
             if verdict.metric == name
         ]
-        lines += wrapped(f"{name}   {margin_told(name, judged)}")
+        lines += wrapped(f"{name}   {margin_text(name, judged)}")
         lines += [f"  {line}" for line in text_table([*factors, *FIGURES], rows)]
         lines.append("")
     lines += [] if asked_first(part) else _processor_time(part, records)
@@ -89,10 +89,10 @@ def figures(verdict: Verdict) -> Sequence[str]:
     effect = verdict.judgement.effect
     return (
         shown(metric, effect.estimate),
-        interval_told(effect, "fewer than 6 blocks"),
+        interval_text(effect, "fewer than 6 blocks"),
         str(effect.blocks),
-        p_told(verdict.judgement.adjusted_p),
-        word_told(verdict.word, verdict.judgement, ""),
+        p_text(verdict.judgement.adjusted_p),
+        word_text(verdict.word, verdict.judgement, ""),
     )
 
 
@@ -101,7 +101,7 @@ def with_lost(word: str, lost: int, units: str) -> str:
     return f"{word} ({lost} {units} lost)" if lost else word
 
 
-def interval_told(effect: Effect, otherwise: str) -> str:
+def interval_text(effect: Effect, otherwise: str) -> str:
     """``-30.1% … -28.0%``; where there is none, why."""
     low_high = effect.interval and (effect.interval.low, effect.interval.high)
     return " … ".join(shown(effect.metric, end) for end in low_high) if low_high else otherwise
@@ -109,20 +109,20 @@ def interval_told(effect: Effect, otherwise: str) -> str:
 
 def wide_figures(verdict: Verdict) -> Sequence[str]:
     """The same for where there is room: the smallest effect that could have been seen stands beside every verdict."""
-    *told, word = figures(verdict)
+    *text, word = figures(verdict)
     if verdict.judgement is None:
-        return (*told, "", word)
+        return (*text, "", word)
     effect = verdict.judgement.effect
     seen = shown(effect.metric, effect.detectable).lstrip("+") if math.isfinite(effect.detectable) else ""
-    return (*told, seen, verdict.word if verdict.word == "no difference" else word)
+    return (*text, seen, verdict.word if verdict.word == "no difference" else word)
 
 
-def p_told(p: float) -> str:
+def p_text(p: float) -> str:
     """A probability with three digits."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def word_told(word: str, judgement: Judgement, of_what: str) -> str:
+def word_text(word: str, judgement: Judgement, of_what: str) -> str:
     """The verdict; beside "no difference" what could have been seen, beside "too noisy" the blocks it would take.
 
     ``of_what``: instead of blocks, "a side" where runs have no pairs.
@@ -148,7 +148,7 @@ def noise_data(noise: Mapping[tuple[str, str], tuple[str, float]]) -> list[dict[
     ]
 
 
-def margin_told(name: str, judged: Judged) -> str:
+def margin_text(name: str, judged: Judged) -> str:
     """From which size on a difference counts, and how that is known; by workload where there are several."""
     verdicts = [each for each in judged.verdicts if each.metric == name]
     return margins_by_workload(verdicts, "blocks", judged.noise)
@@ -164,8 +164,8 @@ def margins_by_workload(
     for each in verdicts:
         if each.judgement:
             effects.setdefault((each.workload, each.metric), []).append(each.judgement.effect)
-    told = {key[0]: margins_told(found, units, _source(*noise[key])) for key, found in effects.items()}
-    known = {load: text for load, text in told.items() if text}
+    message = {key[0]: margins_text(found, units, _source(*noise[key])) for key, found in effects.items()}
+    known = {load: text for load, text in message.items() if text}
     return "; ".join(f"{load}: {text}" if len(known) > 1 else text for load, text in known.items())
 
 
@@ -173,16 +173,16 @@ def _source(source: str, sd: float) -> str:
     return "noise unknown" if source == "unknown" else f"{source}, sd {sd:.3g}"
 
 
-def margins_told(effects: Iterable[Effect], units: str, source: str) -> str:
+def margins_text(effects: Iterable[Effect], units: str, source: str) -> str:
     """From which size on a difference counts, by blocks (or runs) where cells have lost some; empty where none can."""
     margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
     most, fewest = max(margins), min(margins)
-    told = (
+    text = (
         margins[most] if most == fewest else f"{margins[most]} ({most} {units}) to {margins[fewest]} ({fewest} {units})"
     )
-    return f"a difference counts from {told} on ({source})"
+    return f"a difference counts from {text} on ({source})"
 
 
 def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
@@ -195,19 +195,19 @@ def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
 
 def notes(part: MatrixPart, judged: Judged) -> list[str]:
     """What must be known beside the figures: noise, marked blocks, what was left out or could not run."""
-    told = []
+    text = []
     if judged.unfit:
-        told.append("UNFIT: the canary, which is the baseline against itself, differs; nothing is said")
+        text.append("UNFIT: the canary, which is the baseline against itself, differs; nothing is said")
     if commands := calibrate_commands(part, judged):
-        told.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
-    told += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_told(judged.unsteady).items()]
-    told += host_check_notes(part)
-    told += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
+        text.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
+    text += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_text(judged.unsteady).items()]
+    text += host_check_notes(part)
+    text += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
     reasons: dict[str, list[str]] = {}
     for cell in part.cells:
         if cell.skipped:
             reasons.setdefault(cell.skipped, []).append(cell.name)
-    return [*told, *(f"skipped: {', '.join(names)}: {reason}" for reason, names in reasons.items())]
+    return [*text, *(f"skipped: {', '.join(names)}: {reason}" for reason, names in reasons.items())]
 
 
 def host_check_notes(part: MatrixPart) -> list[str]:
@@ -218,14 +218,14 @@ def host_check_notes(part: MatrixPart) -> list[str]:
 
 def _data(verdict: Verdict) -> dict[str, Any]:
     metric, judgement = METRICS[verdict.metric], verdict.judgement
-    told: dict[str, Any] = {
+    text: dict[str, Any] = {
         "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
         "missing_blocks": verdict.missing,
     }  # fmt: skip
     if judgement is None:
-        return told
+        return text
     effect, interval = judgement.effect, judgement.effect.interval
-    return told | {
+    return text | {
         "effect": metric.shown(effect.estimate),
         "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
         "blocks": effect.blocks,

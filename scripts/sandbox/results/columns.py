@@ -33,8 +33,12 @@ def sql_type(annotation: Any) -> str:
 
 
 def struct_of(model: type[BaseModel], without: tuple[str, ...] = ()) -> str:
-    """``STRUCT("name" VARCHAR, …)`` of a model's fields, in their order."""
-    fields = {name: sql_type(field.annotation) for name, field in model.model_fields.items() if name not in without}
+    """``STRUCT("name" VARCHAR, …)`` of a model's fields, in their order, by their names on disk."""
+    fields = {
+        field.serialization_alias or name: sql_type(field.annotation)
+        for name, field in model.model_fields.items()
+        if name not in without
+    }
     return f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in fields.items())})"
 
 

@@ -10,7 +10,7 @@ from sandbox.results.record import Status
 from sandbox.results.statistics.many import benjamini_hochberg, holm
 from sandbox.results.statistics.margin import spread
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.steadiness import Change
+from sandbox.results.statistics.steadiness import Shift
 from sandbox.results.statistics.verdict import (
     UNSTEADY_SHARE,
     Effect,
@@ -35,7 +35,7 @@ class Observation:
     block: int
     status: Status
     values: Mapping[str, float | None]
-    changes: Sequence[Change] | None = None
+    changes: Sequence[Shift] | None = None
     workload: str = ""
 
 
@@ -73,7 +73,7 @@ class Judged:
     canary: Sequence[Verdict]
     noise: Mapping[tuple[str, str], Noise]
     unfit: bool
-    unsteady: Mapping[str, Sequence[Change]] = field(default_factory=dict)
+    unsteady: Mapping[str, Sequence[Shift]] = field(default_factory=dict)
     """Cells too unsteady to be compared, each with what changed in it."""
 
 
@@ -200,7 +200,7 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
     return shares
 
 
-def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Change]]:
+def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Shift]]:
     """Those of the cells that are too unsteady to be compared, each with what changed in its runs."""
     shares = unsteady_shares(runs)
     unsteady = [cell for cell in dict.fromkeys(cells) if shares.get(cell, 0.0) > UNSTEADY_SHARE]

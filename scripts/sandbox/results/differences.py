@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.results.arms import differences as variable_differences
 from sandbox.results.record import Environment, Inputs, Record
-from sandbox.results.unpaired import Side, matched
+from sandbox.results.unpaired import ResultSide, matched
+from sandbox.results.variants import differences as variable_differences
 
 _HOST = tuple(name for name in Environment.model_fields if name not in ("data_file_system", "during", "inputs"))
 LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
@@ -33,7 +33,7 @@ class Differences:
     variables: Sequence[Difference]
 
 
-def differences_between(first: Side, second: Side) -> Differences:
+def differences_between(first: ResultSide, second: ResultSide) -> Differences:
     """Everything that is not alike; of each pair of matched cells, one run stands for all."""
     pairs = [(_one(first, cell), _one(second, other)) for cell, other in matched(first, second)]
     seen = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
@@ -48,23 +48,23 @@ def differences_between(first: Side, second: Side) -> Differences:
     return Differences(list(dict.fromkeys(others)), list(dict.fromkeys(variables)))
 
 
-def _one(side: Side, cell: str) -> Record | None:
+def _one(side: ResultSide, cell: str) -> Record | None:
     return next((each for each in side.records if each.cell == cell and each.nodes), None)
 
 
-def _host(first: Side, second: Side) -> Iterator[Difference]:
+def _host(first: ResultSide, second: ResultSide) -> Iterator[Difference]:
     yield from _if_apart("host class", first.host_class, second.host_class)
     for name in _HOST:
         yield from _if_apart(
-            f"host: {name}", *(_told({getattr(e, name) for e in _machines(s)}) for s in (first, second))
+            f"host: {name}", *(_joined({getattr(e, name) for e in _machines(s)}) for s in (first, second))
         )
 
 
-def _machines(side: Side) -> Iterable[Environment]:
+def _machines(side: ResultSide) -> Iterable[Environment]:
     return (each.environment for each in side.records if each.environment.engine_version)
 
 
-def _plan(first: Side, second: Side) -> Iterator[Difference]:
+def _plan(first: ResultSide, second: ResultSide) -> Iterator[Difference]:
     ours, theirs = first.manifest.matrix, second.manifest.matrix
     if ours and theirs:
         for name in _PLAN:
@@ -87,7 +87,7 @@ def _run(ours: Record, theirs: Record) -> Iterator[Difference]:
 def _variables(ours: Record, theirs: Record) -> Iterator[Difference]:
     """Server by server in their order; what identifies a node is never compared."""
     for each in variable_differences(ours.variables, theirs.variables):
-        yield Difference(f"{each.server}: {each.variable}", each.baseline, each.arm)
+        yield Difference(f"{each.server}: {each.variable}", each.baseline, each.variant)
 
 
 def _if_apart(what: str, first: Any, second: Any) -> Iterator[Difference]:
@@ -104,7 +104,7 @@ def text_of(value: Any) -> str | None:
     return None if value in (None, "") else str(value)
 
 
-def _told(values: set[Any]) -> str | None:
+def _joined(values: set[Any]) -> str | None:
     return ", ".join(sorted(str(value) for value in values if value is not None)) or None
 
 

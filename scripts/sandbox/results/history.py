@@ -14,7 +14,7 @@ from sandbox.results.record import Record
 from sandbox.results.statistics.change_points import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
-from sandbox.results.unpaired import Side, on_scale
+from sandbox.results.unpaired import ResultSide, on_scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,12 @@ class Series:
 class History:
     """``left_out``: results that cannot stand beside the newest, by their name, each with the reason."""
 
-    newest: Side
+    newest: ResultSide
     series: Sequence[Series]
     left_out: Mapping[str, str]
 
 
-def subject(side: Side) -> tuple[str | None, ...]:
+def subject(side: ResultSide) -> tuple[str | None, ...]:
     """What a history is of: a matrix by its name, a bench by profile and workload."""
     if side.manifest.matrix:
         return "matrix", side.manifest.matrix.name
@@ -59,7 +59,7 @@ def subject(side: Side) -> tuple[str | None, ...]:
 
 
 def history_of(
-    sides: Sequence[Side], metrics: Sequence[str], wanted: Mapping[str, Sequence[str]], known: Calibration
+    sides: Sequence[ResultSide], metrics: Sequence[str], wanted: Mapping[str, Sequence[str]], known: Calibration
 ) -> History:
     """Oldest first, all of one subject; what ran on another host class or under another load is left out.
 
@@ -79,7 +79,7 @@ def _is_wanted(levels: Mapping[str, str], wanted: Mapping[str, Sequence[str]]) -
     return all(levels.get(factor) in chosen for factor, chosen in wanted.items())
 
 
-def _unlike(side: Side, newest: Side) -> str | None:
+def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
     if not any(each.counts for each in side.records):
         return "no run was ok"
     if side.host_class != newest.host_class:
@@ -89,10 +89,10 @@ def _unlike(side: Side, newest: Side) -> str | None:
         return f"another depth: {ours.depth}"
     loads, others = _loads(side), _loads(newest)
     apart = [key for key in loads if key in others and loads[key] != others[key]]
-    return f"another load: {_told(loads[apart[0]], others[apart[0]])}" if apart else None
+    return f"another load: {_difference_text(loads[apart[0]], others[apart[0]])}" if apart else None
 
 
-def _loads(side: Side) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
+def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
     """By a cell's levels, what loaded it; of a bench, which has no levels, also what its stack was given."""
     first: dict[str, Record] = {}
     for record in side.records:
@@ -107,7 +107,7 @@ def _loads(side: Side) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
     }
 
 
-def _told(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
+def _difference_text(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
     return ", ".join(
         f"{name} {text_of(ours[name])} instead of {text_of(theirs[name])}"
         for name in ours
@@ -115,7 +115,7 @@ def _told(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
     )
 
 
-def _unfit(side: Side, known: Calibration) -> bool:
+def _unfit(side: ResultSide, known: Calibration) -> bool:
     """By the canary alone: nothing else of the result need be judged for it."""
     part = side.manifest.matrix
     if part is None:
@@ -124,7 +124,7 @@ def _unfit(side: Side, known: Calibration) -> bool:
     return judge_result(side.runs, [], canary, part.metrics, noise_of(part, side.records, known)).unfit
 
 
-def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[Side], unfit: set[str]) -> Series:
+def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:
     points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
     smallest = math.log1p(metric.smallest_margin) if metric.scale == "ratio" else metric.smallest_margin
     found = change_points([_scaled(metric, point.value) for point in points], smallest)
@@ -132,7 +132,7 @@ def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[Side], un
     return Series(metric, levels, [replace(point, change=changes.get(n)) for n, point in enumerate(points)])
 
 
-def _point(metric: Metric, levels: Mapping[str, str], side: Side, unfit: bool) -> Point | None:
+def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: bool) -> Point | None:
     cell = next((name for name, theirs in side.cells.items() if dict(theirs) == dict(levels)), None)
     records = [each for each in side.records if each.cell == cell and each.counts]
     values = on_scale(metric, [getattr(each.metrics, metric.name) for each in records])

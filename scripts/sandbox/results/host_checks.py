@@ -20,4 +20,4 @@ def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:
         for block, figure in figures.items():
             if middle and abs(figure / middle - 1) > LARGEST_DEVIATION:
                 marked.setdefault(block, []).append(f"{name} {figure / middle - 1:+.0%}")
-    return {block: ", ".join(told) for block, told in sorted(marked.items())}
+    return {block: ", ".join(reasons) for block, reasons in sorted(marked.items())}

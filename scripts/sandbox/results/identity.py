@@ -1,4 +1,4 @@
-"""PURE: the one list of what makes a node that node: variables that are never compared between arms."""
+"""PURE: the one list of what makes a node that node: variables that are never compared between variants."""
 
 from fnmatch import fnmatchcase
 

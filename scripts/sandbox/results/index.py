@@ -30,7 +30,7 @@ Identity = str
 Found = Mapping[Part, Mapping[str, Identity]]
 """The files that each part is loaded from, each in its present state."""
 
-Tell = Callable[[str], None]
+Show = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -61,15 +61,15 @@ class OpenIndex:
             temporary.unlink(missing_ok=True)
 
 
-def open_index(results: Path, parts: Collection[Part] = ALWAYS, tell: Tell = lambda _: None) -> OpenIndex:
+def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lambda _: None) -> OpenIndex:
     """A connection that sees every result as it is now, and can change none.
 
     A file beside the results holds what was read before. Where it cannot be written, all is read into memory.
-    ``parts``: beside what is always loaded; ``tell`` hears of what takes seconds.
+    ``parts``: beside what is always loaded; ``show`` hears of what takes seconds.
     """
     found = _found(results, list(_folders(results)), parts)
     index = results / INDEX
-    connection = _up_to_date(index, found) or _renewed(results, found, tell) or _in_memory(results, found, tell)
+    connection = _up_to_date(index, found) or _renewed(results, found, show) or _in_memory(results, found, show)
     return _opened(connection, found)
 
 
@@ -130,12 +130,12 @@ def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
     return None
 
 
-def _renewed(results: Path, found: Found, tell: Tell) -> duckdb.DuckDBPyConnection | None:
+def _renewed(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection | None:
     """The index brought up to date in a copy, which then takes its place: who reads the old one is not disturbed."""
     index, copy = results / INDEX, results / f"{INDEX}.{os.getpid()}.tmp"
     try:
         _remove_left_over(results)
-        _refresh_file(results, index, copy, found, tell)
+        _refresh_file(results, index, copy, found, show)
         connection = duckdb.connect(str(copy), read_only=True)
         copy.replace(index)
     except (OSError, duckdb.Error):
@@ -164,26 +164,26 @@ def _runs(process: int) -> bool:
     return process != os.getpid()
 
 
-def _refresh_file(results: Path, index: Path, copy: Path, found: Found, tell: Tell) -> None:
+def _refresh_file(results: Path, index: Path, copy: Path, found: Found, show: Show) -> None:
     if index.is_file():
         shutil.copyfile(index, copy)
         try:
             with duckdb.connect(str(copy)) as connection:
                 if _is_of_this_version(connection):
-                    _refresh(connection, results, found, tell)
+                    _refresh(connection, results, found, show)
                     return
         except duckdb.Error:
             pass
         copy.unlink()
     with duckdb.connect(str(copy)) as connection:
         _make(connection)
-        _refresh(connection, results, found, tell)
+        _refresh(connection, results, found, show)
 
 
-def _in_memory(results: Path, found: Found, tell: Tell) -> duckdb.DuckDBPyConnection:
+def _in_memory(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(":memory:")
     _make(connection)
-    _refresh(connection, results, found, tell)
+    _refresh(connection, results, found, show)
     return connection
 
 
@@ -203,11 +203,11 @@ def _stale(connection: duckdb.DuckDBPyConnection, part: Part, found: Mapping[str
     return {path for path, _ in {*found.items()} ^ {*rows}}
 
 
-def _refresh(connection: duckdb.DuckDBPyConnection, results: Path, found: Found, tell: Tell) -> None:
+def _refresh(connection: duckdb.DuckDBPyConnection, results: Path, found: Found, show: Show) -> None:
     for part, files in found.items():
         stale = sorted(_stale(connection, part, files))
         if len(stale) >= _WORTH_A_WORD:
-            tell(f"reading {len(stale):,} {part} that are new or changed")
+            show(f"reading {len(stale):,} {part} that are new or changed")
         if stale:
             connection.begin()
             connection.execute("DELETE FROM loaded WHERE part = $1 AND list_contains($2, path)", [part, stale])

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from sandbox.results.record import Part
 
@@ -16,7 +16,8 @@ class CellPart(Part):
     name: str
     levels: dict[str, str]
     profile: str
-    arm: str
+    variant: str = Field(validation_alias=AliasChoices("variant", "arm"), serialization_alias="arm")
+    """The stack that it runs on, by its name in the experiment; ``arm`` in the file."""
     skipped: str | None = None
 
 
@@ -64,7 +65,7 @@ class MatrixPart(Part):
     canary_workload: str | None = None
     host_checks: list[HostCheck] = Field(default_factory=list)
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """By arm, the variables that component, settings and SET= gave its servers."""
+    """By variant, the variables that component, settings and SET= gave its servers."""
     calibrated: dict[str, float] | None = None
     """What was known of the host's noise when it was judged, of the canary's workload, by metric; empty: nothing;
     null: not judged yet."""

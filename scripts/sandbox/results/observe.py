@@ -8,7 +8,7 @@ from sandbox.results.compare import Judged, Observation, differences_of, judge_r
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import Change, changes
+from sandbox.results.statistics.steadiness import Shift, changes
 
 Series = Callable[[Record], Sequence[float]]
 """Transactions a second of a record's measured window, second by second."""
@@ -84,7 +84,7 @@ def observations(records: Sequence[Record], series: Series, depth: str) -> list[
     ]
 
 
-def _changes(record: Record, series: Series) -> list[Change] | None:
+def _changes(record: Record, series: Series) -> list[Shift] | None:
     """Of a good run, each with its block; None for one that is too short."""
     found = changes(series(record)) if record.status == "ok" else None
     return found and [replace(change, block=record.block) for change in found]

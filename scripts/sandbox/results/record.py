@@ -14,7 +14,7 @@ NodeRole = Literal["writer", "reader", "stale", "proxy", "manager", "monitor", "
 class Part(BaseModel):
     """Base of everything in a record: no unknown keys, not changed once made."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
 
 
 class NodeRecord(Part):
@@ -71,7 +71,7 @@ class WorkloadRecord(Part):
     seconds: int
     warmup_s: int
     tables: int | None
-    """This one and the next two: null for a workload that does not heed them."""
+    """This one and the next two: null for a workload that does not support them."""
     rows_per_table: int | None
     distribution: str | None
     rate_per_s: int | None

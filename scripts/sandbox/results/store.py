@@ -163,12 +163,12 @@ class ResultFolder:
             matrix = manifest.matrix.model_copy(update={"host_checks": [*manifest.matrix.host_checks, check]})
             self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
 
-    def note_overhead(self, overhead_s: float, foreseen_s: float) -> None:
+    def note_overhead(self, overhead_s: float, estimated_s: float) -> None:
         """Enters what a matrix took beside its load: the next prediction on this host is made from it."""
         manifest = self.manifest
         if manifest.matrix is not None:
-            told = {"overhead_s": round(overhead_s, 1), "foreseen_overhead_s": round(foreseen_s, 1)}
-            self._write_manifest(manifest.model_copy(update={"matrix": manifest.matrix.model_copy(update=told)}))
+            times = {"overhead_s": round(overhead_s, 1), "foreseen_overhead_s": round(estimated_s, 1)}
+            self._write_manifest(manifest.model_copy(update={"matrix": manifest.matrix.model_copy(update=times)}))
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and enters it in the manifest; returns its path.

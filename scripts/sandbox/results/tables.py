@@ -66,7 +66,7 @@ def _runs() -> str:
 
 VIEWS = {
     "cells": """
-        SELECT result, cell.name AS cell, cell.arm, cell.profile, cell.levels, cell.skipped
+        SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
         FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded)
     """,
     "runs": _runs(),

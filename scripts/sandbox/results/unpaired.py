@@ -19,7 +19,7 @@ BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 
 
 @dataclass(frozen=True)
-class Side:
+class ResultSide:
     """One of the two results. ``judged``: what its own canary says; None for a bench, which has none."""
 
     name: str
@@ -99,13 +99,13 @@ class Unpaired:
     """Cells that the other side does not have, by side."""
 
 
-def matched(first: Side, second: Side) -> list[tuple[str, str]]:
+def matched(first: ResultSide, second: ResultSide) -> list[tuple[str, str]]:
     """Cells of A and of B with the same levels, in A's order."""
     there = {_key(levels): cell for cell, levels in second.cells.items()}
     return [(cell, there[_key(levels)]) for cell, levels in first.cells.items() if _key(levels) in there]
 
 
-def compare_results(first: Side, second: Side, known: Calibration) -> Unpaired:
+def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -> Unpaired:
     """Every cell that both have, by every primary metric that both have; p adjusted for all (Benjamini–Hochberg).
 
     Estimate and interval: Hodges–Lehmann's shift between two samples with the interval of the rank-sum test.
@@ -154,8 +154,8 @@ def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
 
 
 def _plain(
-    first: Side,
-    second: Side,
+    first: ResultSide,
+    second: ResultSide,
     pair: tuple[str, str],
     metric: Metric,
     noise: Mapping[tuple[str, str], Noise],
@@ -177,12 +177,12 @@ def _plain(
     )  # fmt: skip
 
 
-def _values(side: Side, cell: str, metric: Metric) -> list[float]:
+def _values(side: ResultSide, cell: str, metric: Metric) -> list[float]:
     found = [run.values.get(metric.name) for run in side.runs if run.cell == cell and run.status == "ok"]
     return [value for value in found if value is not None]
 
 
-def _noise(first: Side, second: Side, load: str, metric: Metric, known: Calibration) -> Noise:
+def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, known: Calibration) -> Noise:
     """The largest of the two canaries and, where both ran on one kind of host, of what that is calibrated for."""
     kind = first.kind(load)
     sds = (known.sds(kind) or {}) if kind and kind == second.kind(load) else {}
@@ -194,7 +194,7 @@ def _noise(first: Side, second: Side, load: str, metric: Metric, known: Calibrat
     return larger_noise(sds.get(metric.name), [spread(each) for each in canaries if len(each) > 1])
 
 
-def _only(first: Side, second: Side) -> dict[str, list[Mapping[str, str]]]:
+def _only(first: ResultSide, second: ResultSide) -> dict[str, list[Mapping[str, str]]]:
     ours, theirs = ({_key(levels) for levels in side.cells.values()} for side in (first, second))
     return {
         "A": [levels for levels in first.cells.values() if _key(levels) not in theirs],

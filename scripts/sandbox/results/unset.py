@@ -1,18 +1,18 @@
-"""PURE: values that nobody set and that differ between the arms of a matrix all the same, and what they come from."""
+"""PURE: values that nobody set and that differ between the variants of a matrix, and what causes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sandbox.results.arms import ArmDifference, differences, unasked
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
+from sandbox.results.variants import VariantDifference, differences, unasked
 
 
 @dataclass(frozen=True, slots=True)
 class UnsetDifferences:
-    """One arm against the baseline's, both by the name of a cell that ran there.
+    """One variant against the baseline's, both by the name of a cell that ran there.
 
-    ``causes``: in what of image, version, CPUS, MEMORY and CPUSET the arms differ; empty where in none, so that the
+    ``causes``: in what of image, version, CPUS, MEMORY and CPUSET the variants differ; empty where in none, so that the
     values follow from what was asked for. ``values``: of variables that both servers have; ``only_one``: how many
     variables one of them lacks.
     """
@@ -20,7 +20,7 @@ class UnsetDifferences:
     cell: str
     baseline: str
     causes: tuple[str, ...]
-    values: Sequence[ArmDifference]
+    values: Sequence[VariantDifference]
     only_one: int
 
 
@@ -30,27 +30,27 @@ def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[Unset
     for record in records:
         if record.status == "ok" and record.variables:
             first.setdefault(record.cell, record)
-    arm_of = {cell.name: cell.arm for cell in part.cells}
+    variant_of = {cell.name: cell.variant for cell in part.cells}
     found: dict[tuple[str, str], UnsetDifferences] = {}
     for each in part.comparisons:
-        pair = arm_of[each.cell], arm_of[each.baseline]
+        pair = variant_of[each.cell], variant_of[each.baseline]
         if pair[0] != pair[1] and pair not in found and each.cell in first and each.baseline in first:
             found[pair] = _between(part, pair, first[each.cell], first[each.baseline])
     return [each for each in found.values() if each.values or each.only_one]
 
 
-def _between(part: MatrixPart, pair: tuple[str, str], arm: Record, baseline: Record) -> UnsetDifferences:
+def _between(part: MatrixPart, pair: tuple[str, str], variant: Record, baseline: Record) -> UnsetDifferences:
     planned = [part.planned.get(name, {}) for name in (pair[1], pair[0])]
-    _, free = unasked(differences(baseline.variables, arm.variables), *planned)
-    values = [each for each in free if each.baseline is not None and each.arm is not None]
-    return UnsetDifferences(arm.cell, baseline.cell, _causes(arm, baseline), values, len(free) - len(values))
+    _, free = unasked(differences(baseline.variables, variant.variables), *planned)
+    values = [each for each in free if each.baseline is not None and each.variant is not None]
+    return UnsetDifferences(variant.cell, baseline.cell, _causes(variant, baseline), values, len(free) - len(values))
 
 
-def _causes(arm: Record, baseline: Record) -> tuple[str, ...]:
+def _causes(variant: Record, baseline: Record) -> tuple[str, ...]:
     """Servers alone: a proxy beside them sets no variable of theirs."""
-    ours, theirs = arm.environment.inputs, baseline.environment.inputs
+    ours, theirs = variant.environment.inputs, baseline.environment.inputs
     limits = {"CPUS": "cpus", "MEMORY": "memory", "CPUSET": "cpuset"}
-    nodes = [[node for node in record.nodes if node.name in record.variables] for record in (arm, baseline)]
+    nodes = [[node for node in record.nodes if node.name in record.variables] for record in (variant, baseline)]
     images = [[node.image_id for node in each] for each in nodes]
     versions = [[node.server_version for node in each] for each in nodes]
     found = ["image"] if images[0] != images[1] else []

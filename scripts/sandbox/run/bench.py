@@ -7,7 +7,7 @@ from pathlib import Path
 from sandbox.errors import ExitCode
 from sandbox.results.record import Record, Status
 from sandbox.results.store import Manifest, ResultFolder, slug_of
-from sandbox.run.carry_out import carry_out
+from sandbox.run.execute import execute
 from sandbox.run.open_run import open_run, open_stack
 from sandbox.run.state import BenchRequest
 from sandbox.run.tool_commit import tool_commit
@@ -36,12 +36,12 @@ def bench(
     """
     series: list[Second] = []
 
-    def tell(event: Event) -> None:
+    def keep_series(event: Event) -> None:
         if isinstance(event, Second):
             series.append(event)
         on_event(event)
 
-    opening = open_stack(stack, request, tell)
+    opening = open_stack(stack, request, keep_series)
     started = datetime.now(UTC).replace(microsecond=0)
     slug = slug_of(f"{stack.profile}-{request.workload.name}")
     manifest = Manifest(
@@ -56,6 +56,6 @@ def bench(
     run = open_run(opening, request, result, CELL, BLOCK, started)
     run.series = series
     try:
-        return carry_out(run, result), result
+        return execute(run, result), result
     finally:
         result.finish(datetime.now(UTC).replace(microsecond=0))

@@ -6,13 +6,13 @@ from dataclasses import asdict
 from sandbox.errors import SandboxError
 from sandbox.results.record import Environment, Inputs
 from sandbox.run import in_client
-from sandbox.run.snapshot import Snapshot
+from sandbox.run.snapshot import ServerState
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.in_client import ask_script
 
 
 def take_fingerprint(
-    stack: RunningStack, client: str, servers: Iterable[StackNode], before: Mapping[str, Snapshot]
+    stack: RunningStack, client: str, servers: Iterable[StackNode], before: Mapping[str, ServerState]
 ) -> Environment:
     """Asked of the engine and of the client node, never of the machine this process runs on. Raises SandboxError."""
     engine = stack.engine()

@@ -29,8 +29,8 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
         return _check("settings_in_effect", "skipped", "the profile has no setting")
     if not wrong:
         return _check("settings_in_effect", "pass", f"{len(proofs)} proofs answered as they should")
-    told = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
-    return _check("settings_in_effect", "fail", told)
+    text = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
+    return _check("settings_in_effect", "fail", text)
 
 
 def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, int]) -> CheckRecord:
@@ -38,10 +38,10 @@ def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, i
     name, counted = "load_reached_server", sum(answered.values())
     if metrics.queries is None:
         return _uncounted(name, failure)
-    told = f"the load sent {metrics.queries} statements, the servers counted {counted}"
+    text = f"the load sent {metrics.queries} statements, the servers counted {counted}"
     if not metrics.queries or not metrics.transactions:
-        return _check(name, "fail", f"the load completed no transaction; {told}")
-    return _check(name, "pass" if counted >= REACHED_SHARE * metrics.queries else "fail", told)
+        return _check(name, "fail", f"the load completed no transaction; {text}")
+    return _check(name, "pass" if counted >= REACHED_SHARE * metrics.queries else "fail", text)
 
 
 def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:
@@ -64,8 +64,8 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
     # A goodbye is counted as a statement, and a proxy has a word with the server for each client of its own.
     sent = metrics.queries + 2 * (metrics.connections or 0)
     allowed = ALONE_SHARE * sent + PROBES_PER_S * len(answered) * metrics.measured_s
-    told = f"the servers counted {counted} statements for the {metrics.queries} of the load"
-    return _check(name, "pass" if counted <= allowed else "unknown", told)
+    text = f"the servers counted {counted} statements for the {metrics.queries} of the load"
+    return _check(name, "pass" if counted <= allowed else "unknown", text)
 
 
 def nodes_alive(down_at_start: Mapping[str, str], died: Mapping[str, str]) -> CheckRecord:
@@ -98,10 +98,10 @@ def condition_met(
     if missing or not servers:
         return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} holds it")
     value = sum(_taken(condition, samples[server]) for server in servers)
-    told = f"{condition.status} is {value:g} ({condition.take}), it must be {condition.bound(threads)}"
+    text = f"{condition.status} is {value:g} ({condition.take}), it must be {condition.bound(threads)}"
     if condition.met_by(value, threads):
-        return _check(name, "pass", told)
-    return _check(name, "fail", f"{condition.because}: {told}")
+        return _check(name, "pass", text)
+    return _check(name, "fail", f"{condition.because}: {text}")
 
 
 def _taken(condition: Condition, samples: Sequence[float]) -> float:

@@ -29,7 +29,7 @@ class Opening:
     down: dict[str, str]
 
 
-def open_stack(stack: RunningStack, request: BenchRequest, tell: Callable[[Event], None]) -> Opening:
+def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[Event], None]) -> Opening:
     """Where the load goes and from where.
 
     Raises SandboxError: exit 2 for ``VIA=`` or ``SEED=`` that cannot be used, exit 4 for a stack not fit to load.
@@ -47,7 +47,7 @@ def open_stack(stack: RunningStack, request: BenchRequest, tell: Callable[[Event
     writer = _writer(entry, servers, roles, stack.name)
     # What neither writes nor follows the writer never has what the load writes.
     servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in _AT_WORK]
-    session = Session(stack, client, entry, writer, servers, request.parameters, seed, tell)
+    session = Session(stack, client, entry, writer, servers, request.parameters, seed, on_event)
     return Opening(session, tuple(nodes), dict(roles), dict(down))
 
 
@@ -101,9 +101,9 @@ def _writer(
     writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
     chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))
     if chosen is None or chosen.port is None:
-        told = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
+        text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
         what = f"group {entry.group_index} of stack {stack} has no writer"
-        raise SandboxError(what, told or "none of its servers runs", "make ps", ExitCode.ENVIRONMENT)
+        raise SandboxError(what, text or "none of its servers runs", "make ps", ExitCode.ENVIRONMENT)
     return EntryPoint(
         node=chosen.name,
         host=chosen.host,

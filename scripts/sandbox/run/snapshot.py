@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.workloads.common.sql import Answer, Rows, Statement, ask, targets_of
+from sandbox.workloads.common.sql import QueryResult, Rows, Statement, ask, targets_of
 
 CONFLICT_CODES = (1213, 1205, 1020, 3101)
 """Deadlock, lock wait time-out, record changed since it was read, certification conflict of Group Replication."""
@@ -31,7 +31,7 @@ _STATEMENTS: tuple[Statement, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class ServerState:
     """One server at one moment. ``conflicts`` by code since it started; None where it does not count them."""
 
     version: str
@@ -41,19 +41,19 @@ class Snapshot:
     conflicts: Mapping[str, int] | None
 
 
-def take_snapshots(stack: RunningStack, client: str, servers: Iterable[StackNode]) -> dict[str, Snapshot | str]:
+def take_snapshots(stack: RunningStack, client: str, servers: Iterable[StackNode]) -> dict[str, ServerState | str]:
     """Asks all servers at once; by server name the snapshot, or why there is none."""
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
     return {name: _snapshot(answer) for name, answer in answers.items()}
 
 
-def _snapshot(answer: Answer) -> Snapshot | str:
+def _snapshot(answer: QueryResult) -> ServerState | str:
     if not answer.rows(2):
         return answer.error or "it answered nothing"
     version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
     status = {name: value for name, value in _numbers(answer.rows(2)) if value is not None}
     variables = {str(name): str(value) for name, value in answer.rows(1)}
-    return Snapshot(_version(version, comment), folder, variables, status, _conflicts(answer.rows(3), status))
+    return ServerState(_version(version, comment), folder, variables, status, _conflicts(answer.rows(3), status))
 
 
 def _version(version: str, comment: str) -> str:
@@ -83,7 +83,7 @@ def _conflicts(rows: Rows, status: Mapping[str, int | float]) -> dict[str, int] 
     return {"1213": sum(counters)} if counters else None
 
 
-def status_delta(before: Snapshot, after: Snapshot) -> dict[str, int | float]:
+def status_delta(before: ServerState, after: ServerState) -> dict[str, int | float]:
     """After less before, of every counter and gauge worth keeping that the server has both times."""
     names = [name for name in before.status if name.startswith(_DELTA_PREFIXES) and name in after.status]
     return {name: _difference(before.status[name], after.status[name]) for name in sorted(names)}
@@ -94,13 +94,13 @@ def _difference(before: int | float, after: int | float) -> int | float:
     return difference if isinstance(difference, int) else round(difference, 6)
 
 
-def restarted(before: Snapshot, after: Snapshot) -> bool:
+def restarted(before: ServerState, after: ServerState) -> bool:
     """Whether the server is another process than before: its counters begin anew."""
     return after.status.get("Uptime", 0) < before.status.get("Uptime", 0)
 
 
 def statements_answered(
-    before: Mapping[str, Snapshot], after: Mapping[str, Snapshot], names: Iterable[str]
+    before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int]:
     """Statements that clients sent to each server between the snapshots; servers that lack either are left out."""
     return {
@@ -111,7 +111,7 @@ def statements_answered(
 
 
 def conflicts_by_code(
-    conflicts: int | None, before: Mapping[str, Snapshot], after: Mapping[str, Snapshot], names: Iterable[str]
+    conflicts: int | None, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int] | None:
     """The load's conflicts shared out by what the servers counted meanwhile; ``other``: what they did not count.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
 from sandbox.run.condition import Condition
 from sandbox.run.sampler import Sampler
-from sandbox.run.snapshot import Snapshot
+from sandbox.run.snapshot import ServerState
 from sandbox.run.usage import Usage
 from sandbox.stack.protocol import RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import Parameters, Second, Session
@@ -59,8 +59,8 @@ class Run:
     preparation: PreparationRecord | None = None
     load_command: tuple[str, ...] | None = None
     metrics: Metrics = field(default_factory=Metrics)
-    before: dict[str, Snapshot] = field(default_factory=dict)
-    after: dict[str, Snapshot] = field(default_factory=dict)
+    before: dict[str, ServerState] = field(default_factory=dict)
+    after: dict[str, ServerState] = field(default_factory=dict)
     usage: dict[str, Usage] = field(default_factory=dict)
     """What each node used of the machine during the measured window."""
     sampler: Sampler | None = None

@@ -8,7 +8,7 @@ from sandbox.results.record import PreparationRecord
 from sandbox.run import judge
 from sandbox.run.host_load import host_load
 from sandbox.run.sampler import Sampler
-from sandbox.run.snapshot import Snapshot, conflicts_by_code, restarted, statements_answered, take_snapshots
+from sandbox.run.snapshot import ServerState, conflicts_by_code, restarted, statements_answered, take_snapshots
 from sandbox.run.state import Run, RunEndedError
 from sandbox.run.usage import cpu_per_transaction, read_usage, used
 from sandbox.stack.protocol import StackNode
@@ -62,10 +62,10 @@ def wait_until_applied(session: Session) -> None:
     write_watermark(session, watermark)
     while behind := without_watermark(session, following, watermark):
         waited = time.monotonic() - began
-        told = "; ".join(f"{name} {state}" for name, state in behind.items())
+        text = "; ".join(f"{name} {state}" for name, state in behind.items())
         if waited > CATCH_UP_LIMIT_S:
-            raise RunEndedError("infra_error", f"not caught up after {waited:.0f} s: {told}")
-        session.tell(Progress("catch up", f"{told} ({waited:.0f} s)"))
+            raise RunEndedError("infra_error", f"not caught up after {waited:.0f} s: {text}")
+        session.on_event(Progress("catch up", f"{text} ({waited:.0f} s)"))
         time.sleep(CATCH_UP_INTERVAL_S)
 
 
@@ -157,14 +157,14 @@ def _prepare(run: Run) -> PreparationRecord | None:
     return run.request.workload.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
 
 
-def _snapshots_before(run: Run) -> dict[str, Snapshot]:
+def _snapshots_before(run: Run) -> dict[str, ServerState]:
     taken = take_snapshots(run.session.stack, run.session.client, run.live_servers)
     silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
     if silent:
-        told = "; ".join(f"{name}: {reason}" for name, reason in silent.items())
-        raise RunEndedError("infra_error", f"a server does not answer: {told}")
+        text = "; ".join(f"{name}: {reason}" for name, reason in silent.items())
+        raise RunEndedError("infra_error", f"a server does not answer: {text}")
     return _answered(taken)
 
 
-def _answered(taken: dict[str, Snapshot | str]) -> dict[str, Snapshot]:
-    return {name: answer for name, answer in taken.items() if isinstance(answer, Snapshot)}
+def _answered(taken: dict[str, ServerState | str]) -> dict[str, ServerState]:
+    return {name: answer for name, answer in taken.items() if isinstance(answer, ServerState)}

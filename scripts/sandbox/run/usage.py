@@ -45,7 +45,7 @@ def read_usage(stack: RunningStack, nodes: Iterable[StackNode]) -> dict[str, Usa
 
 def _usage_of(stack: RunningStack, node: str) -> Usage | None:
     try:
-        answer = stack.converse(node, ["sh", "-c", _COUNTERS], "?", _LIMIT_S)
+        answer = stack.ask_session(node, ["sh", "-c", _COUNTERS], "?", _LIMIT_S)
     except (SandboxError, TimeoutError):
         return None
     return usage_in(answer.stdout) if answer.code == 0 else None

@@ -42,35 +42,35 @@ class Acquisition:
 
     def get(self, choice: ImageChoice) -> None:
         """One image, pulled or built; a second command that wants it waits. SandboxError (exit 4) where it fails."""
-        tell = _Teller(choice.reference, self._on_event)
+        show = _ImageProgress(choice.reference, self._on_event)
         lock = "make-" + re.sub(r"[^A-Za-z0-9.-]", "-", choice.reference)
-        with locked(lock, lambda: tell("waiting", "another command is at it")):
+        with locked(lock, lambda: show("waiting", "another command is at it")):
             if choice.origin == "published":
-                self._pull(choice, tell)
+                self._pull(choice, show)
             else:
-                self._build(choice, tell)
-        tell("here")
+                self._build(choice, show)
+        show("here")
 
-    def _pull(self, choice: ImageChoice, tell: "_Teller") -> None:
+    def _pull(self, choice: ImageChoice, show: "_ImageProgress") -> None:
         if self._docker.answer("image", "inspect", "--format", "{{.Id}}", choice.reference).code == 0:
             return
-        tell("pulling")
-        code, tail = self._follow(["docker", "pull", choice.reference], _LayerCount(tell))
+        show("pulling")
+        code, tail = self._follow(["docker", "pull", choice.reference], _LayerCount(show))
         if code:
-            tell("failed", tail[-1] if tail else "")
+            show("failed", tail[-1] if tail else "")
             raise _not_pulled(choice, tail)
         if "@" in choice.reference:  # a pull by digest leaves no tag, by which the planner knows that it is here
             self._docker.ask("tag", choice.reference, choice.reference.partition("@")[0])
 
-    def _build(self, choice: ImageChoice, tell: "_Teller") -> None:
+    def _build(self, choice: ImageChoice, show: "_ImageProgress") -> None:
         folder, suite = choice.reference.removeprefix("sandbox/").partition(":")[0], choice.reference.rpartition("-")[2]
         if self._up_to_date(choice.reference, folder):
             return
-        tell("building")
+        show("building")
         argv = [str(BUILD_SCRIPT), folder, suite, choice.series]
-        code, tail = self._follow(argv, lambda line: _tell_step(line, tell), {"SANDBOX_RECIPE": recipe(folder)})
+        code, tail = self._follow(argv, lambda line: _show_step(line, show), {"SANDBOX_RECIPE": recipe(folder)})
         if code:
-            tell("failed")
+            show("failed")
             self._on_event(LogTail(choice.reference, tuple(tail)))
             raise _not_built(choice, tail)
         if not self._up_to_date(choice.reference, folder):
@@ -114,7 +114,7 @@ class Acquisition:
         return process.wait(), list(tail)
 
 
-class _Teller:
+class _ImageProgress:
     """Tells the events of one image with the seconds since it was begun."""
 
     def __init__(self, reference: str, on_event: OnEvent) -> None:
@@ -128,22 +128,22 @@ class _Teller:
 class _LayerCount:
     """Reads the lines of `docker pull`: how many layers there are, and how many are here."""
 
-    def __init__(self, tell: _Teller) -> None:
-        self._tell = tell
+    def __init__(self, show: _ImageProgress) -> None:
+        self._show = show
         self._layers: dict[str, str] = {}
 
     def __call__(self, line: str) -> None:
         if match := _LAYER.match(line):
             self._layers[match[1]] = match[2]
             here = sum(state != "Pulling fs layer" for state in self._layers.values())
-            self._tell("pulling", f"{here} of {len(self._layers)} layers")
+            self._show("pulling", f"{here} of {len(self._layers)} layers")
 
 
-def _tell_step(line: str, tell: _Teller) -> None:
+def _show_step(line: str, show: _ImageProgress) -> None:
     if match := _STEP.match(line):
-        tell("building", f"step {match[1] or match[2]}")
+        show("building", f"step {match[1] or match[2]}")
     elif match := _SCRIPT_SAYS.match(line):
-        tell("building", match[1])
+        show("building", match[1])
 
 
 def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.plan.compose import PROJECT, compose_text
-from sandbox.stack.engine import Answer, Docker, Pending
+from sandbox.stack.engine import CommandResult, Docker, Pending
 from sandbox.stack.inventory import Container
 
 
 class RefusedError(Exception):
     """The engine refused a command of the start."""
 
-    def __init__(self, argv: Sequence[str], answer: Answer) -> None:
+    def __init__(self, argv: Sequence[str], answer: CommandResult) -> None:
         super().__init__(answer.stderr)
         self.argv, self.answer = argv, answer
 
@@ -94,7 +94,7 @@ def _wave(container: Container) -> int:
 
 def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:
     """Runs commands to their end; what an interrupt finds of them holds the lock no longer than it must."""
-    group = _Group(docker, lock)
+    group = _CommandGroup(docker, lock)
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
         try:
             answers = [pool.submit(group.run, each) for each in commands]
@@ -105,12 +105,12 @@ def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_
             raise
 
 
-def _refuse(command: Command, answer: Answer | None) -> None:
+def _refuse(command: Command, answer: CommandResult | None) -> None:
     if answer is not None and answer.code:
         raise RefusedError(command.argv, answer)
 
 
-class _Group:
+class _CommandGroup:
     """Commands begun by threads: an interrupt reaches the main thread alone, so none is begun and not noted."""
 
     def __init__(self, docker: Docker, lock: int) -> None:
@@ -119,7 +119,7 @@ class _Group:
         self._closed = False
         self._guard = threading.Lock()
 
-    def run(self, command: Command) -> Answer | None:
+    def run(self, command: Command) -> CommandResult | None:
         """The answer of a command; None where the group was closed before it began."""
         with self._guard:
             if self._closed:

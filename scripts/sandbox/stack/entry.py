@@ -91,10 +91,10 @@ class Entries:
         for node in nodes:
             if node.kind in _SERVERS and roles.get(node.node) == role:
                 return self._at(node, None, via)
-        told = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
+        text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
         raise SandboxError(
             f"no server is a {role} now",
-            told or "the group has no server of its own",
+            text or "the group has no server of its own",
             "try: make ps",
             ExitCode.ENVIRONMENT,
         )

@@ -29,8 +29,8 @@ _KEEPER_ENDS_S = 300.0
 """A snapshot, and one first start of a server in all its bounds."""
 
 
-def begin_keeping(project: str, wish: Wish, bases: Iterable[PlanRequest]) -> None:
-    """Starts the process that takes a snapshot of a stack, and makes the bases of its servers that are not there yet.
+def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanRequest]) -> None:
+    """Starts the process that takes a snapshot of a stack, and makes the base data directories of its servers that are not there yet.
 
     Nothing happens where another command is at work on the stack, or measures on any.
     """
@@ -43,7 +43,7 @@ def begin_keeping(project: str, wish: Wish, bases: Iterable[PlanRequest]) -> Non
         if somebody_measures():
             return
         os.ftruncate(ours, 0)
-        wanted = {"wish": asdict(wish), "bases": [asdict(request) for request in bases]}
+        wanted = {"wish": asdict(wish), "base_directories": [asdict(request) for request in base_directories]}
         os.pwrite(ours, f"{_MARK} {_keeper(project, wanted, (ours, keeping))}\n".encode(), 0)
     except BlockingIOError:
         return
@@ -62,14 +62,14 @@ def _keeper(project: str, wanted: Mapping[str, object], locks: Collection[int]) 
 
 
 @contextmanager
-def measuring(tell: Callable[[str], None]) -> Iterator[None]:
+def measuring(show: Callable[[str], None]) -> Iterator[None]:
     """Measures inside the block: no snapshot of any stack is taken meanwhile; one that is under way is waited for.
 
-    ``tell`` gets a line where there is one. Raises SandboxError (exit 4) where it does not end.
+    ``show`` gets a line where there is one. Raises SandboxError (exit 4) where it does not end.
     """
     with shared(_MEASURING):
         wait = "a snapshot is being taken in the background; waiting for it"
-        with locked(_KEEPING, lambda: tell(wait), _KEEPER_ENDS_S):
+        with locked(_KEEPING, lambda: show(wait), _KEEPER_ENDS_S):
             pass
         yield
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sandbox.stack.engine import Answer, Docker, Pending
+from sandbox.stack.engine import CommandResult, Docker, Pending
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.naming import identity
 
@@ -81,11 +81,11 @@ def begin_kernel_probe(docker: Docker, image: str | None) -> KernelProbe:
     return KernelProbe(network, loop)
 
 
-def _bounded(pending: Pending | None) -> Answer:
+def _bounded(pending: Pending | None) -> CommandResult:
     try:
-        return pending.answer(_PATIENCE_S) if pending else Answer(0, "", "")
+        return pending.answer(_PATIENCE_S) if pending else CommandResult(0, "", "")
     except TimeoutError as late:
-        return Answer(1, "", str(late))
+        return CommandResult(1, "", str(late))
 
 
 def _read(text: str) -> dict[str, tuple[bool, str]]:

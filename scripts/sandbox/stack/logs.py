@@ -26,7 +26,7 @@ def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1
-    streams = [_Stream(stack.docker, container, follow, tail) for container in containers]
+    streams = [_LogStream(stack.docker, container, follow, tail) for container in containers]
     out = out or sys.stdout
     try:
         for line in _as_they_come(streams) if follow else heapq.merge(*streams):
@@ -46,7 +46,7 @@ def _print(line: _Line, named: bool, out: TextIO) -> None:
     print(f"{node} | {text}" if named else text, file=out, flush=True)
 
 
-class _Stream:
+class _LogStream:
     """The log of one node as (time, node, text)."""
 
     def __init__(self, docker: Docker, container: Container, follow: bool, tail: int | None) -> None:
@@ -64,11 +64,11 @@ class _Stream:
         end_group(self._process)
 
 
-def _as_they_come(streams: Sequence[_Stream]) -> Iterator[_Line]:
+def _as_they_come(streams: Sequence[_LogStream]) -> Iterator[_Line]:
     """Lines of all streams while they go on; each is read by a thread of its own."""
     lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
 
-    def read(stream: _Stream) -> None:
+    def read(stream: _LogStream) -> None:
         for line in stream:
             lines.put(line)
         lines.put(None)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
-from sandbox.plan.basis import basis_plans, basis_requests
+from sandbox.plan.base_directory import base_plans, base_requests
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Plan, PlanRequest
@@ -38,10 +38,10 @@ def _refuse_mistyped_variables(plan: Plan) -> None:
     refuse_mistyped(plan, known_variables(assigned, Docker()))
 
 
-def planned_bases(plan: Plan) -> Mapping[str, Plan]:
-    """Server → plan of the basis that its data directory can begin from; empty where not all of them have one."""
+def planned_base_directories(plan: Plan) -> Mapping[str, Plan]:
+    """Server → plan of the base data directory that its data directory can begin from; empty where not all of them have one."""
     library = load_library()
-    return basis_plans(basis_requests(plan, library), library, engine_availability(load_lock()))
+    return base_plans(base_requests(plan, library), library, engine_availability(load_lock()))
 
 
 def offline_plan(request: PlanRequest) -> Plan:

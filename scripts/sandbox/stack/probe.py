@@ -53,7 +53,7 @@ class News:
 NewsQueue = queue.SimpleQueue[News]
 
 
-class Probe:
+class ReadinessLoop:
     """Asks for one node's readiness until it is ready, and puts what is new into the queue."""
 
     def __init__(self, docker: Docker, node: str, container_id: str, question: str, role: str, news: NewsQueue) -> None:

@@ -170,7 +170,7 @@ class RunningStack(Protocol):
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
         ...
 
-    def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
         """Gives a line to a command that stays under way in a node, begun by the first; its answer is a line.
 
         An answer begins with ASCII 30 there and without it here. Of a command that ended instead: its exit code, not

@@ -11,7 +11,7 @@ from sandbox.results.redaction import mask
 from sandbox.stack.events import LogTail, NodeEvent, NodeState, Note, OnEvent
 from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option
-from sandbox.stack.probe import News, NewsQueue, Probe, deaths
+from sandbox.stack.probe import News, NewsQueue, ReadinessLoop, deaths
 from sandbox.stack.protocol import ServerRole
 from sandbox.stack.refusals import NotReadyError
 from sandbox.stack.roles import explained, is_server, server_role
@@ -75,16 +75,16 @@ class Readiness:
     def _begin(self, container: Container) -> None:
         if not container.running:
             self._fail(container.node, f"does not run: {death(self._docker, container)}")
-        self._tell(container.node, "starting")
+        self._publish(container.node, "starting")
         if container.about.get("ready") is None:
             self._ready(container.node, "runs")
 
-    def _tell(self, node: str, state: NodeState, answer: str = "") -> None:
+    def _publish(self, node: str, state: NodeState, answer: str = "") -> None:
         self._on_event(NodeEvent(node, state, answer, self._clock() - self._began))
 
     def _ready(self, node: str, answer: str) -> None:
         del self._open[node]
-        self._tell(node, "ready", answer)
+        self._publish(node, "ready", answer)
         if explained(answer):
             self._on_event(Note(f"{node} is {answer}"))
 
@@ -106,7 +106,7 @@ class Readiness:
         if news.kind == "ready":
             self._ready(news.node, news.text)
         else:
-            self._tell(news.node, "waiting", news.text)
+            self._publish(news.node, "waiting", news.text)
 
     def _check_life(self, news: News) -> None:
         """A death that the engine tells, or a question that could not be asked; a restart that is over is neither."""
@@ -148,7 +148,7 @@ class Readiness:
             waiting.log_line, waiting.log_moved_s = line, seconds
 
     def _fail(self, name: str, predicate: str) -> None:
-        self._tell(name, "failed", predicate)
+        self._publish(name, "failed", predicate)
         container = self._stack.container(name)
         log = self._docker.stream("logs", "--tail", str(LOG_LINES), container.id).communicate()[0]
         tail = tuple(mask(log, self._secrets()).splitlines()[-LOG_LINES:])
@@ -173,10 +173,10 @@ class Readiness:
             for probe in probes:
                 probe.end()
 
-    def _probe(self, container: Container) -> Probe:
+    def _probe(self, container: Container) -> ReadinessLoop:
         """In the node's own container, or from the client where what is asked lies on the way."""
         where, question = container, "ready"
         if container.about["ready"] == "client":
             where, question = self._stack.client, f"ready-{container.node}"
         role = "role" if is_server(container) else ""
-        return Probe(self._docker, container.node, where.id, question, role, self._news)
+        return ReadinessLoop(self._docker, container.node, where.id, question, role, self._news)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import inputs
 from sandbox.plan.model import Plan
-from sandbox.stack.engine import Answer, problem
+from sandbox.stack.engine import CommandResult, problem
 from sandbox.stack.inventory import stack_inputs
 from sandbox.stack.naming import name_option
 from sandbox.stack.stack import Stack
@@ -68,7 +68,7 @@ _KNOWN_REFUSALS = {
 }
 
 
-def not_started(argv: Sequence[str], answer: Answer, plan: Plan) -> SandboxError:
+def not_started(argv: Sequence[str], answer: CommandResult, plan: Plan) -> SandboxError:
     """Compose could not make the stack: nothing of it ran, and what it made is removed."""
     last = answer.stderr.strip().rpartition("\n")[2]
     for sign, next_step in _KNOWN_REFUSALS.items():

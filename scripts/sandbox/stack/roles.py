@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sandbox.stack.engine import Answer, Docker, Pending
+from sandbox.stack.engine import CommandResult, Docker, Pending
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ServerRole, SettingProof
 
@@ -66,12 +66,12 @@ def _ask_all(docker: Docker, questions: Sequence[tuple[str, Container, str]]) ->
     return {key: _printed(_bounded(one)) for key, one in pending}
 
 
-def _bounded(pending: Pending) -> Answer:
+def _bounded(pending: Pending) -> CommandResult:
     try:
         return pending.answer(_PATIENCE_S)
     except TimeoutError:
-        return Answer(124, "", "")
+        return CommandResult(124, "", "")
 
 
-def _printed(answer: Answer) -> str | None:
+def _printed(answer: CommandResult) -> str | None:
     return answer.stdout.strip() if answer.code == 0 else None

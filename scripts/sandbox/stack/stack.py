@@ -11,12 +11,12 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.stack import inventory, roles
-from sandbox.stack.conversation import Conversations
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, ServerRole, SettingProof, StackInputs, StackNode
+from sandbox.stack.sql_session import SqlSessions
 
 
 class Stack:
@@ -26,7 +26,7 @@ class Stack:
         """``containers`` is every container of one project, at least one."""
         self.containers = tuple(containers)
         self.docker = docker
-        self._conversations = Conversations(
+        self._sql_sessions = SqlSessions(
             lambda node, argv: docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
         )
 
@@ -133,9 +133,9 @@ class Stack:
         answer = self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
         return ExecResult(answer.code, answer.stdout, answer.stderr)
 
-    def converse(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
+    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
         """Gives a line to a command that stays under way in a node, begun by the first; its answer is a line."""
-        return self._conversations.ask(node, argv, line, timeout_s)
+        return self._sql_sessions.ask(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> "ExecStream":
         """Starts a command in a node; ``stdin`` is written and left open until `close_stdin`."""

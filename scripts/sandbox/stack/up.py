@@ -9,8 +9,8 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import compose_document, plan_hash
+from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.model import Plan
-from sandbox.plan.renewal import restorable
 from sandbox.plan.secrets import Secrets
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
 from sandbox.stack.engine import Docker, Pending
@@ -32,10 +32,10 @@ from sandbox.stack.snapshots.restore import (
     Filling,
     NotRestoredError,
     fill_volumes,
-    from_bases,
+    from_base_directories,
     from_snapshot,
     usable,
-    usable_bases,
+    usable_base_directories,
 )
 from sandbox.stack.snapshots.take import Wish
 from sandbox.stack.stack import Stack
@@ -53,10 +53,10 @@ class UpOptions:
     """Whether a snapshot of the plan is taken for a start, where there is one."""
     snapshot_key: str | None = None
     """Of the snapshot to start from; None: the plan's own."""
-    bases_only: bool = False
+    base_directories_only: bool = False
     """Whether no snapshot is taken for a start, not even where there is one: stacks that are compared start alike."""
-    bases: Callable[[], Mapping[str, Plan]] = dict
-    """Server → plan of its basis, asked for where there is no snapshot; empty: they begin from nothing."""
+    base_directories: Callable[[], Mapping[str, Plan]] = dict
+    """Server → plan of its base data directory, asked for where there is no snapshot; empty: they begin from nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,24 +188,24 @@ class _Start:
 
     def _make(self) -> Stack:
         secrets = draw_secrets(self.plan)
-        wanted = self.options.restore and not self.options.bases_only
+        wanted = self.options.restore and not self.options.base_directories_only
         snapshot = usable(self.docker, self.plan, self.options.snapshot_key) if wanted else None
-        filling = from_snapshot(snapshot) if snapshot else self._from_bases(secrets.uuid)
+        filling = from_snapshot(snapshot) if snapshot else self._from_base_directories(secrets.uuid)
         try:
             if filling is not None:
-                chosen = self.options.bases_only or self.options.snapshot_key
+                chosen = self.options.base_directories_only or self.options.snapshot_key
                 otherwise = "" if chosen else " (COLD=1 starts from nothing)"
-                self.on_event(Note(f"from {filling.told}{otherwise}"))
+                self.on_event(Note(f"from {filling.description}{otherwise}"))
                 return self._made_from(filling, replace(secrets, uuid=filling.uuid))
         except NotRestoredError as problem:
             self.on_event(Note(f"that cannot be restored ({problem}); starting from nothing"))
         return self._made_from(None, secrets)
 
-    def _from_bases(self, uuid: str) -> Filling | None:
+    def _from_base_directories(self, uuid: str) -> Filling | None:
         if not self.options.restore:
             return None
-        bases = usable_bases(self.docker, self.options.bases())
-        return from_bases(self.plan, bases, uuid) if bases else None
+        base_directories = usable_base_directories(self.docker, self.options.base_directories())
+        return from_base_directories(self.plan, base_directories, uuid) if base_directories else None
 
     def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
         """The containers, started: on volumes that are filled, or on empty ones."""

@@ -21,6 +21,6 @@ class Noop(Workload):
         argv = ("sleep", str(seconds))
         began = time.monotonic()
         code = run_load(session.stack, session.client, argv, seconds, log, lambda _: None)
-        session.tell(Progress("load", f"nothing done for {time.monotonic() - began:.0f} s"))
+        session.on_event(Progress("load", f"nothing done for {time.monotonic() - began:.0f} s"))
         failure = f"sleep ended with exit code {code}" if code else None
         return Outcome(argv, Metrics(errors=0, errors_by_code={}, conflicts=0, conflicts_by_code={}), failure)

@@ -132,12 +132,12 @@ class Sysbench(Workload):
 
     def options(self) -> dict[str, OptionValue]:
         """The script's among them."""
-        told = super().options()
+        options = super().options()
         usual = ("db_ps_mode", "thread_init_timeout_s")  # told where they are not what sysbench does by itself
         for name in usual:
-            if told[name] == type(self).model_fields[name].default:
-                del told[name]
-        return {**told, **self.script_options}
+            if options[name] == type(self).model_fields[name].default:
+                del options[name]
+        return {**options, **self.script_options}
 
     def with_options(self, given: Mapping[str, OptionValue]) -> Workload:
         """What is no option of the workload's goes to the script: one of SCRIPT_OPTIONS, or any of the user's own.
@@ -163,7 +163,7 @@ class Sysbench(Workload):
             return None
         wanted = self._wanted(session.parameters)
         if self.data == "kept" and prepared.find(session, wanted.prefix) == wanted:
-            session.tell(Progress("prepare", f"data is there already: {wanted}"))
+            session.on_event(Progress("prepare", f"data is there already: {wanted}"))
             return wanted.record(None)
         seconds = self._make(session, log)
         if self.data == "kept":
@@ -214,7 +214,7 @@ class Sysbench(Workload):
         def read(line: str) -> None:
             errors.feed(line)
             if line.startswith(("Creating", "Inserting")):
-                session.tell(Progress("prepare", f"{line.rstrip('.')} ({time.monotonic() - began:.0f} s)"))
+                session.on_event(Progress("prepare", f"{line.rstrip('.')} ({time.monotonic() - began:.0f} s)"))
 
         code = run_load(session.stack, session.client, self._prepare_argv(session), PREPARE_LIMIT_S, log, read)
         if code or errors.first_fatal:
@@ -234,10 +234,10 @@ class Sysbench(Workload):
             f"--mysql-user={session.entry.user}",
             f"--mysql-db={session.entry.schema}",
             *(sizes if self._is_sized else []),
-            *(f"--{name.replace('_', '-')}={_on_off(value)}" for name, value in self._told(script).items()),
+            *(f"--{name.replace('_', '-')}={_on_off(value)}" for name, value in self._script_options(script).items()),
         ]
 
-    def _told(self, script: str) -> Mapping[str, OptionValue]:
+    def _script_options(self, script: str) -> Mapping[str, OptionValue]:
         """The standard preparation knows nothing of what a transaction is."""
         return {} if script == PREPARE_OLTP else self.script_options
 
@@ -310,7 +310,7 @@ def _knows(session: Session, option: str) -> bool:
     """Whether the client node's sysbench has an option: 1.0 has no limit for threads to connect but its own 30 s."""
     known = option in session.stack.run(session.client, ["sysbench", "--help"]).stdout
     if not known:
-        session.tell(
+        session.on_event(
             Progress("load", f"this sysbench has no {option}; it gives its threads {INIT_TIMEOUT_S} s to connect")
         )
     return known
@@ -333,7 +333,7 @@ class _Reader:
             self._rest.append(line)
             return
         self._tps.append(second.tps)
-        self._session.tell(second)
+        self._session.on_event(second)
 
     def failure(self, code: int) -> str | None:
         """Why the load counts as failed; None when it does not."""

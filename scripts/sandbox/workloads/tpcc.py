@@ -83,7 +83,7 @@ class Tpcc(PythonLoad):
         orders, districts = (float(str(cell)) for cell in answer.rows(0)[0])
         grown = 100 * (orders / (districts * self.customers) - 1)
         if grown > self.growth_percent:
-            session.tell(Progress("prepare", f"data has grown by {grown:.0f}%: made anew"))
+            session.on_event(Progress("prepare", f"data has grown by {grown:.0f}%: made anew"))
         return grown <= self.growth_percent
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
@@ -99,15 +99,15 @@ class Tpcc(PythonLoad):
         """Conditions 1 to 4, each a verdict."""
         target = target_at(session.writer)
         checks = []
-        for name, (told, query) in CONDITIONS.items():
+        for name, (text, query) in CONDITIONS.items():
             answer = ask(session.stack, session.client, [target], [query], timeout_s=CHECK_LIMIT_S)[target.name]
             broken = answer.rows(0)
             if answer.error:
                 checks.append(CheckRecord(name=name, verdict="unknown", detail=answer.error))
             elif broken:
                 where = "; ".join("/".join(map(str, row)) for row in broken[:5])
-                detail = f"{len(broken)} places where it is not so that {told}, first {where}"
+                detail = f"{len(broken)} places where it is not so that {text}, first {where}"
                 checks.append(CheckRecord(name=name, verdict="fail", detail=detail))
             else:
-                checks.append(CheckRecord(name=name, verdict="pass", detail=told))
+                checks.append(CheckRecord(name=name, verdict="pass", detail=text))
         return checks

@@ -70,7 +70,7 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
 
 
 def test_threads_take_longer_to_connect_through_a_proxy() -> None:
-    direct, proxied = (resolved(experiment(), load_of, 1, proxied=names) for names in ((), ("arm2",)))
+    direct, proxied = (resolved(experiment(), load_of, 1, proxied=names) for names in ((), ("variant2",)))
     left = runs_left(direct, 1)
     assert overhead_s(proxied, left) - overhead_s(direct, left) == 2 * (1 + 4)
 
@@ -81,7 +81,7 @@ def test_restarts_start_every_stack_for_every_block() -> None:
 
 
 def test_a_stack_that_cannot_be_restored_starts_from_nothing_and_makes_its_data() -> None:
-    made = resolved(experiment("restart"), load_of, cold=("arm2",))
+    made = resolved(experiment("restart"), load_of, cold=("variant2",))
     assert overhead_s(made, runs_left(made, 1)) == 4 * 100 + 2 * 201 + 10
 
 
@@ -98,7 +98,10 @@ def test_what_is_done_or_cannot_run_takes_no_time() -> None:
     assert [run.cell for run in rest] == [left[9].cell]
     assert overhead_s(made, rest) == 100 + 1
     skipped = {name: "no image" for name in made.cells if "durable" in name}
-    assert {run.stack for run in runs_left(resolved(experiment(), load_of, skipped=skipped), 1)} == {"arm1", "canary"}
+    assert {run.stack for run in runs_left(resolved(experiment(), load_of, skipped=skipped), 1)} == {
+        "variant1",
+        "canary",
+    }
 
 
 def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:

@@ -119,7 +119,7 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
             "  threads: [1, 4]",
             "  rows: [10, 20]\n  workload: [noop]",
             8,
-            "no workload of this matrix heeds rows, which the factor rows changes",
+            "no workload of this matrix uses rows, which the factor rows changes",
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""The experiment of a smoke benchmark: three arms on servers of their own, whatever tells them apart."""
+"""The experiment of a smoke benchmark: three variants on servers of their own, whatever tells them apart."""
 
 from sandbox.experiment.definition import CANARY, Matrix
-from sandbox.experiment.gate import METRICS, Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.gate import METRICS, SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.schedule import schedule
 from sandbox.experiment.selection import Experiment
 from sandbox.results.gate import LARGEST_MARGIN
@@ -9,24 +9,28 @@ from sandbox.results.gate import LARGEST_MARGIN
 LOAD = SmokeLoad("oltp_read_only", 4, 25_000, 4, 5, 1)
 
 
-def made(base: Side, head: Side) -> Experiment:
+def made(base: SmokeSide, head: SmokeSide) -> Experiment:
     """The experiment of two sides."""
     return smoke_experiment(base, head, LOAD)
 
 
-def test_a_against_a_has_a_server_for_each_arm() -> None:
-    experiment = made(Side("mysql@9.7"), Side("mysql@9.7"))
-    assert sorted(set(experiment.stack_of.values())) == ["arm1", "arm2"]
+def test_a_against_a_has_a_server_for_each_variant() -> None:
+    experiment = made(SmokeSide("mysql@9.7"), SmokeSide("mysql@9.7"))
+    assert sorted(set(experiment.stack_of.values())) == ["variant1", "variant2"]
     runs = schedule(experiment, 8, 7, first=0)
     assert len(runs) == 9 * 3 and {run.block for run in runs} == set(range(9))
-    assert {(run.cell, run.stack) for run in runs} == {("arm-base", "arm1"), ("arm-head", "arm2"), (CANARY, "canary")}
+    assert {(run.cell, run.stack) for run in runs} == {
+        ("variant-base", "variant1"),
+        ("variant-head", "variant2"),
+        (CANARY, "canary"),
+    }
     canary = next(run for run in runs if run.cell == CANARY)
-    assert canary.of.name == "arm-base", "the canary is the base once more"
+    assert canary.of.name == "variant-base", "the canary is the base once more"
 
 
 def test_each_side_has_what_it_was_given() -> None:
-    head = Side("mysql@8.4", "sha256:1", ("max_connections=9", "x=1"), "0.5", "1g")
-    base, changed = (cell.change for cell in made(Side("mysql@9.7"), head).cells)
+    head = SmokeSide("mysql@8.4", "sha256:1", ("max_connections=9", "x=1"), "0.5", "1g")
+    base, changed = (cell.change for cell in made(SmokeSide("mysql@9.7"), head).cells)
     assert (base.profile, base.image, base.set, base.cpus, base.memory) == ("mysql@9.7", None, [], None, None)
     assert (changed.profile, changed.image, changed.cpus, changed.memory) == ("mysql@8.4", "sha256:1", "0.5", "1g")
     assert changed.set == ["max_connections=9", "x=1"]
@@ -34,9 +38,9 @@ def test_each_side_has_what_it_was_given() -> None:
 
 
 def test_the_head_alone_is_compared_by_what_decides_and_what_is_shown() -> None:
-    experiment = made(Side("mysql"), Side("mysql"))
+    experiment = made(SmokeSide("mysql"), SmokeSide("mysql"))
     assert experiment.matrix.depth == "slices" and experiment.matrix.metrics == list(METRICS)
-    assert [(each.cell, each.baseline) for each in experiment.comparisons] == [("arm-head", "arm-base")]
+    assert [(each.cell, each.baseline) for each in experiment.comparisons] == [("variant-head", "variant-base")]
     assert set(LARGEST_MARGIN) < set(METRICS)
 
 

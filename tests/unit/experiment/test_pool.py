@@ -23,7 +23,11 @@ def stack(name: str, profile: str) -> StackSpec:
     return StackSpec(name, request, plan, dataset_of(plan, [], offline_plan))
 
 
-OLD, NEW, POOLED = stack("arm1", "mysql@5.6"), stack("arm2", "mysql@9.7"), stack("arm3", "mysql@9.7+haproxy")
+OLD, NEW, POOLED = (
+    stack("variant1", "mysql@5.6"),
+    stack("variant2", "mysql@9.7"),
+    stack("variant3", "mysql@9.7+haproxy"),
+)
 
 
 class MakerWithAll(DatasetMaker):
@@ -47,7 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> dict[str, UpOptions]:
         return SimpleNamespace(stack=None)
 
     monkeypatch.setattr(pool, "up", up)
-    monkeypatch.setattr(pool, "usable_bases", lambda *_: None)
+    monkeypatch.setattr(pool, "usable_base_directories", lambda *_: None)
     return seen
 
 
@@ -57,7 +61,7 @@ def starter() -> StackStarter:
 
 
 def test_a_stack_that_cannot_be_restored_leaves_the_others_their_data(started: dict[str, UpOptions]) -> None:
-    assert [each.name for each in (OLD, NEW, POOLED) if each.dataset] == ["arm2", "arm3"]
+    assert [each.name for each in (OLD, NEW, POOLED) if each.dataset] == ["variant2", "variant3"]
     stacks, maker = starter(), MakerWithAll()
     stacks.begin_alike([OLD, NEW, POOLED], maker)
     for each in (OLD, NEW, POOLED):

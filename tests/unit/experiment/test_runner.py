@@ -25,7 +25,7 @@ def test_every_cell_of_every_block_leaves_a_record(tmp_path: Path) -> None:
     assert (tmp_path / "latest").resolve() == result.path
 
 
-def test_arms_of_a_block_draw_the_same_rows_and_blocks_others(tmp_path: Path) -> None:
+def test_variants_of_a_block_draw_the_same_rows_and_blocks_others(tmp_path: Path) -> None:
     result, _ = run(tmp_path, Engine())
     seeds = {block: {r.seed for r in records(result) if r.block == block} for block in (1, 2)}
     assert all(len(each) == 1 for each in seeds.values()) and seeds[1] != seeds[2]
@@ -40,8 +40,8 @@ def test_slices_keep_all_stacks_up_and_nothing_is_left(tmp_path: Path) -> None:
     engine = Engine()
     run(tmp_path, engine)
     ups = [each for each in engine.done if each.startswith("up")]
-    assert sorted(ups) == ["up m-arm1", "up m-arm2", "up m-canary"]
-    assert sorted(engine.done[-3:]) == ["down m-arm1", "down m-arm2", "down m-canary"]
+    assert sorted(ups) == ["up m-canary", "up m-variant1", "up m-variant2"]
+    assert sorted(engine.done[-3:]) == ["down m-canary", "down m-variant1", "down m-variant2"]
 
 
 def test_restart_blocks_start_each_stack_anew_and_alone(tmp_path: Path) -> None:
@@ -100,18 +100,18 @@ def test_a_cell_that_cannot_run_is_skipped_with_the_reason(tmp_path: Path) -> No
     skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (4, 8)}
     engine = Engine()
     result, _ = run(tmp_path, engine, skipped=skipped)
-    assert len(records(result)) == 2 * 3 and "up m-arm2" not in engine.done
+    assert len(records(result)) == 2 * 3 and "up m-variant2" not in engine.done
     assert result.manifest.matrix
     assert {cell.name: cell.skipped for cell in result.manifest.matrix.cells if cell.skipped} == skipped
 
 
 def test_a_stack_that_does_not_come_up_is_no_result_and_the_rest_goes_on(tmp_path: Path) -> None:
-    engine = Engine(broken={"m-arm2"})
+    engine = Engine(broken={"m-variant2"})
     result, _ = run(tmp_path, engine)
     by_status = {(record.cell.split(".")[0], record.status) for record in records(result)}
     assert by_status == {("rewriter-off", "ok"), ("canary", "ok"), ("rewriter-on", "infra_error")}
     assert "is not ready" in next(r.reason or "" for r in records(result) if r.status == "infra_error")
-    assert engine.done.count("up m-arm2") == 3, "given up after the third time"
+    assert engine.done.count("up m-variant2") == 3, "given up after the third time"
 
 
 def test_a_gate_throws_its_first_block_away(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_gate_adds_blocks_on_the_same_stacks_in_the_order_that_more_blocks_wou
 
 
 def test_a_gate_that_the_environment_ends_is_asked_for_nothing_more(tmp_path: Path) -> None:
-    run(tmp_path, Engine(broken={"m-arm2"}), gate=lambda _: pytest.fail("asked"))
+    run(tmp_path, Engine(broken={"m-variant2"}), gate=lambda _: pytest.fail("asked"))
 
 
 def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: Path) -> None:
@@ -165,5 +165,5 @@ def test_what_it_took_is_noted_once_it_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gate", [None, lambda _: 0], ids=["matrix", "gate"])
 def test_nothing_is_noted_where_a_run_was_lost(tmp_path: Path, gate: Gate | None) -> None:
-    part = run(tmp_path, Engine(broken={"m-arm2"}), gate=gate)[0].manifest.matrix
+    part = run(tmp_path, Engine(broken={"m-variant2"}), gate=gate)[0].manifest.matrix
     assert part and part.overhead_s is None and part.foreseen_overhead_s is None

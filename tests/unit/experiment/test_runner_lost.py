@@ -19,7 +19,7 @@ from unit.fake_stack import FakeStack
 def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(tmp_path: Path) -> None:
     class Broken(Engine):
         def up(self, name: str, request: PlanRequest) -> RunningStack:
-            if name == "m-arm2":
+            if name == "m-variant2":
                 self.done.append(f"up {name}")
                 raise NotReadyError("mysql1", "does not run: exited (1)", ("[ERROR] unknown variable",), " NAME=m")
             return super().up(name, request)
@@ -30,7 +30,7 @@ def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(
     assert (record.status, record.reason) == ("infra_error", "mysql1 does not run: exited (1)")
     log = result.path / "runs" / f"{record.cell}.{record.block}" / record.files["log_mysql1"]
     assert log.read_text() == "[ERROR] unknown variable\n"
-    assert engine.done.count("up m-arm2") == 1 and "down m-arm1" in engine.done
+    assert engine.done.count("up m-variant2") == 1 and "down m-variant1" in engine.done
     assert result.manifest.ended_utc
 
 
@@ -43,7 +43,7 @@ def test_a_gate_ends_at_the_first_server_that_dies(tmp_path: Path) -> None:
 
             def die_in_the_third_load() -> None:
                 loads.append(name)
-                if loads.count("m-arm2") == 3:
+                if loads.count("m-variant2") == 3:
                     stack.dead = {"mysql1": "exited (139)"}
 
             stack.on_load = die_in_the_third_load
@@ -54,15 +54,15 @@ def test_a_gate_ends_at_the_first_server_that_dies(tmp_path: Path) -> None:
     assert last.status == "infra_error" and last.cell.startswith("rewriter-on")
     assert last.reason and "exited (139)" in last.reason
     assert all(record.status == "ok" for record in records(result)[:-1])
-    assert loads.count("m-arm2") == 3
+    assert loads.count("m-variant2") == 3
 
 
-def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_arm_is_started_anew(tmp_path: Path) -> None:
+def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_variant_is_started_anew(tmp_path: Path) -> None:
     class Mortal(Engine):
         def up(self, name: str, request: PlanRequest) -> RunningStack:
             stack = super().up(name, request)
             assert isinstance(stack, FakeStack)
-            if self.done.count("up m-arm2") == 1 and name == "m-arm2":
+            if self.done.count("up m-variant2") == 1 and name == "m-variant2":
                 stack.dead = {"mysql1": "exited (137)"}
             return stack
 
@@ -73,7 +73,7 @@ def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_arm_is_start
     assert "mysql1: exited (137)" in (lost[0].reason or "")
     folder = result.path / "runs" / f"{lost[0].cell}.{lost[0].block}"
     assert (folder / lost[0].files["log_mysql1"]).read_text()
-    assert engine.done.count("up m-arm2") == 2 and len(records(result)) == 10
+    assert engine.done.count("up m-variant2") == 2 and len(records(result)) == 10
 
 
 def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_goes_on(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ class Leaving(Engine):
 def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_start_runs_what_is_missing(
     tmp_path: Path, depth: str, verb: str, nth: int, saved: int
 ) -> None:
-    """At ``restart`` three arms are cleared away before the first stack is removed."""
+    """At ``restart`` three variants are cleared away before the first stack is removed."""
     plan = experiment(depth)
     with pytest.raises(SandboxError, match="does not answer"):
         run(tmp_path, Leaving(verb=verb, nth=nth), experiment=plan)
@@ -142,14 +142,14 @@ def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_star
     assert [record.status for record in records(result)] == ["ok"] * 10
 
 
-def test_an_engine_that_is_gone_is_no_failure_of_an_arm() -> None:
+def test_an_engine_that_is_gone_is_no_failure_of_a_variant() -> None:
     engine = Leaving(nth=1)
-    stacks = StackPool("m", {"arm1": PlanRequest("mysql@9.7")}, engine.up, engine.down)
+    stacks = StackPool("m", {"variant1": PlanRequest("mysql@9.7")}, engine.up, engine.down)
     for _ in range(3):
         with pytest.raises(SandboxError, match="does not answer"):
-            stacks.ready("arm1")
+            stacks.ready("variant1")
     engine.nth, engine.gone = 0, False
-    assert stacks.ready("arm1").name == "m-arm1"
+    assert stacks.ready("variant1").name == "m-variant1"
 
 
 class EnginelessStack(FakeStack):

@@ -56,7 +56,7 @@ def test_the_canary_is_the_baseline_on_a_stack_of_its_own() -> None:
     canaries = [run for run in schedule(made, 2, 1) if run.cell == "canary"]
     assert {run.of.name for run in canaries} == {"rewriter-off.threads-16"}
     assert {run.stack for run in canaries} == {"canary"}
-    assert sorted(set(made.stack_of.values())) == ["arm1", "arm2"]
+    assert sorted(set(made.stack_of.values())) == ["variant1", "variant2"]
 
 
 @pytest.mark.parametrize("depth", ["slices", "restart"])
@@ -66,5 +66,5 @@ def test_no_place_in_a_block_belongs_to_a_stack(depth: str) -> None:
     first = Counter(schedule(made, 1, seed)[0].stack for seed in range(1, 1201))
     # Slices: two levels have two stacks, the middle one has three, so a stack is first in 2/3 · 1/2 + 1/3 · 1/3.
     shares = {"restart": (1 / 3, 1 / 3, 1 / 3), "slices": (4 / 9, 4 / 9, 1 / 9)}[depth]
-    for stack, share in zip(("arm1", "arm2", "canary"), shares, strict=True):
+    for stack, share in zip(("variant1", "variant2", "canary"), shares, strict=True):
         assert abs(first[stack] - 1200 * share) < 80

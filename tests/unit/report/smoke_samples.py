@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from sandbox.experiment.gate import METRICS as PRIMARY
-from sandbox.experiment.gate import Side, SmokeLoad, smoke_experiment
+from sandbox.experiment.gate import SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.result import matrix_part
-from sandbox.report.smoke_told import SmokeLook, SmokeTold
+from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.results.gate import Look
 from sandbox.results.matrix_part import HostCheck, MatrixPart
 from sandbox.results.observe import judge_matrix
@@ -24,7 +24,7 @@ COMMAND = ["/x/sandbox", "smoke", "--profile", "mysql@9.7", "--head-cpus", "0.5"
 def part(seed: int, checks: Sequence[HostCheck] = (), blocks: int = BLOCKS) -> MatrixPart:
     """The plan of a look."""
     load = SmokeLoad("oltp_read_only", 2, 25_000, 4, 5, 1)
-    experiment = smoke_experiment(Side("mysql@9.7"), Side("mysql@9.7", cpus="0.5"), load)
+    experiment = smoke_experiment(SmokeSide("mysql@9.7"), SmokeSide("mysql@9.7", cpus="0.5"), load)
     made = resolved(experiment, blocks=blocks, seed=seed, host_class="Test CPU, 2 cores", gate=lambda _: 0)
     return matrix_part(made).model_copy(update={"host_checks": list(checks)})
 
@@ -64,7 +64,9 @@ def look(
 ) -> SmokeLook:
     """A look whose head does ``head`` times what the base does; ``left``: its records, where they are others."""
     runs = list(
-        left if left is not None else records({"arm-base": 1, "arm-head": head, "canary": canary}, seed, sd, blocks)
+        left
+        if left is not None
+        else records({"variant-base": 1, "variant-head": head, "canary": canary}, seed, sd, blocks)
     )
     checks = [HostCheck(block=block, cpu_turns=100, fsync_ms=1.0 + (block == 3)) for block in range(1, blocks + 1)]
     of = part(seed, checks, blocks)
@@ -77,7 +79,7 @@ def look(
     return SmokeLook(f"20250131T23595{seed}Z-matrix-smoke", of, runs, Look(judged, blocks, lost, failed), 201.0)
 
 
-def told(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeTold:
+def told(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeReport:
     """All that a benchmark of these looks has to tell."""
     assert all(each.part.metrics == list(PRIMARY) for each in looks)
-    return SmokeTold(looks, SIDES, COMMAND, log)
+    return SmokeReport(looks, SIDES, COMMAND, log)

@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.report.answer import answer
 from sandbox.report.summary import summary
-from sandbox.report.verdict_table import margin_told
+from sandbox.report.verdict_table import margin_text
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, MatrixPart
 from unit.report.test_verdict_table import part
@@ -18,7 +18,9 @@ from unit.results.test_compare import run
 def matrix() -> MatrixPart:
     """Two levels of commits by three of threads."""
     cells = [
-        CellPart(name=f"{commits}-{threads}", levels={"commits": commits, "threads": threads}, profile="m", arm=commits)
+        CellPart(
+            name=f"{commits}-{threads}", levels={"commits": commits, "threads": threads}, profile="m", variant=commits
+        )
         for commits in ("relaxed", "durable")
         for threads in ("1", "4", "16")
     ]
@@ -89,5 +91,5 @@ def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
     pairs = [("durable-1", "relaxed-1"), ("durable-4", "relaxed-4")]
     found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], {})
     assert re.search(
-        r"counts from \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) on \(canary", margin_told("tps", found)
+        r"counts from \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) on \(canary", margin_text("tps", found)
     )

@@ -1,6 +1,6 @@
-"""In what the arms differ: asked for, set alike and yet not alike, or set by nobody."""
+"""In what the variants differ: asked for, set alike and yet not alike, or set by nobody."""
 
-from sandbox.report.config_diff import ArmDiff, Difference, config_diffs, node_rows, stack_rows
+from sandbox.report.config_diff import VariableDifference, VariantDiff, config_diffs, node_rows, stack_rows
 from sandbox.results.matrix_part import CellPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from unit.report.test_verdict_table import part
@@ -9,17 +9,18 @@ from unit.results.samples import sample_record
 
 def matrix(**planned: dict[str, str]) -> MatrixPart:
     cells = [
-        CellPart(name=name, levels={"rewriter": name}, profile="mysql", arm=f"arm-{name}") for name in ("off", "on")
+        CellPart(name=name, levels={"rewriter": name}, profile="mysql", variant=f"variant-{name}")
+        for name in ("off", "on")
     ]
-    return part(cells=cells, planned={f"arm-{name}": variables for name, variables in planned.items()})
+    return part(cells=cells, planned={f"variant-{name}": variables for name, variables in planned.items()})
 
 
 def record(cell: str, **variables: str) -> Record:
     return sample_record(cell=cell, variables={"mysql1": variables, "replica1": variables})
 
 
-def diff(baseline: dict[str, str], arm: dict[str, str], **planned: dict[str, str]) -> ArmDiff:
-    (found,) = config_diffs(matrix(**planned), [record("on", **arm), record("off", **baseline)])
+def diff(baseline: dict[str, str], variant: dict[str, str], **planned: dict[str, str]) -> VariantDiff:
+    (found,) = config_diffs(matrix(**planned), [record("on", **variant), record("off", **baseline)])
     return found
 
 
@@ -33,22 +34,22 @@ def test_what_was_asked_for_stands_apart_from_what_nobody_set() -> None:
         off={"sync_binlog": "1", "max_connections": "151"},
         on={"sync_binlog": "0", "max_connections": "151"},
     )
-    assert (found.arm, found.baseline) == ("rewriter on", "rewriter off")
-    assert found.asked == [Difference("sync_binlog", "1", "0", BOTH)]
-    assert found.wrong == [Difference("max_connections", "151", "200", BOTH)]
-    assert found.free == [Difference("buffer_pool", "128M", "64M", BOTH)]
+    assert (found.variant, found.baseline) == ("rewriter on", "rewriter off")
+    assert found.asked == [VariableDifference("sync_binlog", "1", "0", BOTH)]
+    assert found.wrong == [VariableDifference("max_connections", "151", "200", BOTH)]
+    assert found.free == [VariableDifference("buffer_pool", "128M", "64M", BOTH)]
     assert found.only_one == []
 
 
 def test_a_variable_that_only_one_has_is_told_apart_and_identities_are_not_compared() -> None:
     found = diff({"old": "1", "hostname": "a"}, {"new": "2", "hostname": "b"})
-    assert found.only_one == [Difference("new", None, "2", BOTH), Difference("old", "1", None, BOTH)]
+    assert found.only_one == [VariableDifference("new", None, "2", BOTH), VariableDifference("old", "1", None, BOTH)]
     assert not (found.free or found.asked or found.wrong)
 
 
 def test_of_a_long_list_only_what_differs_is_told() -> None:
     found = diff({"optimizer_switch": "a=on,b=on,c=on"}, {"optimizer_switch": "a=on,b=off,c=on"})
-    assert found.free == [Difference("optimizer_switch", "b=on, …", "b=off, …", BOTH)]
+    assert found.free == [VariableDifference("optimizer_switch", "b=on, …", "b=off, …", BOTH)]
 
 
 def test_servers_that_differ_otherwise_have_lines_of_their_own() -> None:
@@ -63,19 +64,21 @@ def test_a_run_that_failed_says_nothing_and_one_stack_is_not_compared_with_itsel
         == []
     )
     same = part(
-        cells=[CellPart(name=name, levels={"rewriter": name}, profile="m", arm="arm1") for name in ("off", "on")]
+        cells=[
+            CellPart(name=name, levels={"rewriter": name}, profile="m", variant="variant1") for name in ("off", "on")
+        ]
     )
     assert config_diffs(same, [record("off", x="1"), record("on", x="2")]) == []
 
 
-def test_nodes_that_are_alike_in_all_arms_stand_in_one_line() -> None:
+def test_nodes_that_are_alike_in_all_variants_stand_in_one_line() -> None:
     rows = stack_rows(matrix(), [record("off"), record("on"), record("off")])
-    assert [(row["arm"], row["nodes"]) for row in rows] == [("rewriter off; rewriter on", "mysql1, replica1")]
+    assert [(row["variant"], row["nodes"]) for row in rows] == [("rewriter off; rewriter on", "mysql1, replica1")]
     limited = record("on").model_copy(
         update={"environment": Environment(inputs=Inputs(cpus="0.5", assignments=["a=1"]))}
     )
     rows = stack_rows(matrix(), [record("off"), limited])
-    assert [(row["arm"], row["given"]) for row in rows] == [("rewriter off", ""), ("rewriter on", "CPUS=0.5 a=1")]
+    assert [(row["variant"], row["given"]) for row in rows] == [("rewriter off", ""), ("rewriter on", "CPUS=0.5 a=1")]
 
 
 def test_files_are_told_by_their_hash() -> None:

@@ -13,7 +13,7 @@ from sandbox.report.github_action_benchmark import entries, tool_of
 from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 from unit.results.made_results import around, cell, matrix_part, side
 from unit.results.samples import sample_record
 
@@ -56,7 +56,7 @@ def is_key(key: str) -> bool:
     return categories[0] == "Ll" and "Lu" not in categories
 
 
-def a_matrix(**changed: object) -> Side:
+def a_matrix(**changed: object) -> ResultSide:
     part = matrix_part(
         name="query-rewrite",
         cells=[

@@ -32,15 +32,17 @@ def test_every_cell_is_drawn_with_interval_and_spread() -> None:
     assert sorted(bar.thick for bar in bars) == [False] * 10 + [True] * 10
     layout = layout_of(part)
     cell = next(
-        name for name, place in layout.places.items() if place.arm == 1 and place.where in panel.title + ", threads 4"
+        name
+        for name, place in layout.places.items()
+        if place.variant == 1 and place.where in panel.title + ", threads 4"
     )
     values = sorted(run.record.metrics.tps or 0 for run in runs if run.record.cell == cell)
     dot = next(
         mark
         for mark in panel.marks
-        if isinstance(mark, Dot) and mark.told.startswith("commits durable, workload oltp_read_write, threads 4")
+        if isinstance(mark, Dot) and mark.tooltip.startswith("commits durable, workload oltp_read_write, threads 4")
     )
-    assert values[2] < dot.y < values[5] and "8 blocks" in dot.told
+    assert values[2] < dot.y < values[5] and "8 blocks" in dot.tooltip
     thin = next(bar for bar in bars if bar.x == dot.x and not bar.thick)
     within = [statistics.variance(run.seconds["tps"]) for run in runs if run.record.cell == cell]
     assert (thin.high - thin.low) / 2 == pytest.approx(math.sqrt(statistics.fmean(within))), "pooled within runs"
@@ -73,7 +75,7 @@ def test_runs_are_drawn_second_by_second_with_their_median() -> None:
     figure = figures()["seconds"]
     assert len(figure.panels) == 10
     lines = [mark for mark in figure.panels[0].marks if isinstance(mark, Line)]
-    assert [line.faint for line in lines] == [True] * 16 + [False] * 2, "eight blocks of two arms, then the medians"
+    assert [line.faint for line in lines] == [True] * 16 + [False] * 2, "eight blocks of two variants, then the medians"
     assert [len(line.points) for line in lines] == [5] * 18
 
 
@@ -110,17 +112,17 @@ def test_figures_of_one_panel_stand_side_by_side() -> None:
     ]
 
 
-def test_servers_are_overlaid_arm_by_arm_and_zeros_left_out() -> None:
+def test_servers_are_overlaid_variant_by_variant_and_zeros_left_out() -> None:
     found = figures()
     names = [panel.title for panel in found["servers-1"].panels]
     assert {"Com_select", "Threads_running", "Innodb_row_lock_time", "Innodb_os_log_fsyncs"} <= set(names)
     assert "Innodb_log_waits" not in names and "Threadpool_threads" not in names
     fsyncs = next(panel for panel in found["servers-1"].panels if panel.title == "Innodb_os_log_fsyncs")
-    arms = {
+    variants = {
         colour: max(mark.y for mark in fsyncs.marks if isinstance(mark, Dot) and mark.colour == colour)
         for colour in (0, 1)
     }
-    assert arms[1] > 10 * arms[0], "durable commits flush at each of them"
+    assert variants[1] > 10 * variants[0], "durable commits flush at each of them"
     running = next(panel for panel in found["servers-in-time-1"].panels if panel.title == "Threads_running")
     assert [mark.colour for mark in running.marks if isinstance(mark, Line)] == [0, 1]
 
@@ -145,5 +147,5 @@ def test_a_median_is_of_what_runs_have() -> None:
     assert median_line([[1.0, None, 5.0], [3.0, None]], 0).points == [(1.0, 2.0), None, (3.0, 5.0)]
 
 
-def test_the_legend_names_the_arms_in_the_order_of_their_colours() -> None:
+def test_the_legend_names_the_variants_in_the_order_of_their_colours() -> None:
     assert {figure.legend for figure in figures().values()} == {("commits relaxed", "commits durable")}

@@ -10,7 +10,7 @@ def matrix(factors: dict[str, list[str]], baseline: dict[str, str]) -> MatrixPar
     combinations: list[dict[str, str]] = [{}]
     for factor, levels in factors.items():
         combinations = [{**each, factor: level} for each in combinations for level in levels]
-    cells = [CellPart(name=".".join(each.values()), levels=each, profile="m", arm="a") for each in combinations]
+    cells = [CellPart(name=".".join(each.values()), levels=each, profile="m", variant="a") for each in combinations]
     return part(factors=factors, baseline=baseline, cells=cells)
 
 
@@ -20,10 +20,10 @@ THREE = {"commits": ["durable", "relaxed"], "threads": ["1", "16"], "workload": 
 def test_threads_along_the_axis_workloads_in_panels_the_baseline_first() -> None:
     layout = layout_of(matrix(THREE, {"commits": "relaxed"}))
     assert (layout.x, layout.xs) == ("threads", ("1", "16"))
-    assert layout.arms == ("commits relaxed", "commits durable")
+    assert layout.variants == ("commits relaxed", "commits durable")
     assert layout.panels == ["workload rw", "workload ro"]
     place = layout.places["durable.16.ro"]
-    assert (place.x, place.arm, place.panel, place.where) == (1, 1, "workload ro", "workload ro, threads 16")
+    assert (place.x, place.variant, place.panel, place.where) == (1, 1, "workload ro", "workload ro, threads 16")
     assert layout.wheres == [
         "workload rw, threads 1",
         "workload rw, threads 16",
@@ -32,24 +32,26 @@ def test_threads_along_the_axis_workloads_in_panels_the_baseline_first() -> None
     ]
 
 
-def test_arms_of_one_level_stand_side_by_side_and_never_reach_the_next_level() -> None:
+def test_variants_of_one_level_stand_side_by_side_and_never_reach_the_next_level() -> None:
     layout = layout_of(matrix(THREE, {"commits": "relaxed"}))
-    first = [layout.position(layout.places[f"{arm}.1.rw"]) for arm in ("relaxed", "durable")]
-    second = [layout.position(layout.places[f"{arm}.16.rw"]) for arm in ("relaxed", "durable")]
+    first = [layout.position(layout.places[f"{variant}.1.rw"]) for variant in ("relaxed", "durable")]
+    second = [layout.position(layout.places[f"{variant}.16.rw"]) for variant in ("relaxed", "durable")]
     assert first[0] < 0 < first[1] < 0.5 < second[0] < 1 < second[1]
 
 
-def test_without_anything_counted_the_arms_are_the_axis() -> None:
+def test_without_anything_counted_the_variants_are_the_axis() -> None:
     versions = {"version": ["mysql@8.0", "mysql@8.4", "mysql@9.7"], "workload": ["rw", "ro"]}
     layout = layout_of(matrix(versions, {"version": "mysql@8.0"}))
-    assert layout.x is None and layout.names == layout.arms == tuple(f"version {each}" for each in versions["version"])
+    assert layout.x is None and layout.names == layout.variants == tuple(
+        f"version {each}" for each in versions["version"]
+    )
     assert [layout.position(layout.places[f"{version}.rw"]) for version in versions["version"]] == [0, 1, 2]
 
 
-def test_two_factors_in_the_baseline_make_one_arm_of_each_pair() -> None:
+def test_two_factors_in_the_baseline_make_one_variant_of_each_pair() -> None:
     two = {"commits": ["relaxed", "durable"], "cpus": ["all", "1"], "threads": ["1", "4"]}
     layout = layout_of(matrix(two, {"commits": "relaxed", "cpus": "all"}))
-    assert layout.arms[0] == "commits relaxed, cpus all" and len(layout.arms) == 4
+    assert layout.variants[0] == "commits relaxed, cpus all" and len(layout.variants) == 4
 
 
 def test_a_factor_of_one_level_is_not_told_everywhere() -> None:

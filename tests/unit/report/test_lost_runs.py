@@ -1,14 +1,14 @@
-"""Runs that came to nothing say why, once for each arm."""
+"""Runs that came to nothing say why, once for each variant."""
 
 from sandbox.report.lost_runs import lost_runs
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from unit.results.samples import sample_record
 
 
-def test_they_are_told_by_arm_with_the_first_reason() -> None:
+def test_they_are_told_by_variant_with_the_first_reason() -> None:
     cells = [
-        CellPart(name=f"{arm}-{number}", levels={"a": arm, "n": str(number)}, profile="mysql", arm=arm)
-        for arm in ("x", "y")
+        CellPart(name=f"{variant}-{number}", levels={"a": variant, "n": str(number)}, profile="mysql", variant=variant)
+        for variant in ("x", "y")
         for number in range(6)
     ]
     part = MatrixPart(

@@ -59,7 +59,7 @@ def test_what_cannot_run_or_was_left_out_is_told() -> None:
     skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (1, 16)}
     made = experiment("threads=1,16")
     lines = experiment_lines(*resolved_and_expected(made, skipped=skipped))
-    assert lines[lines.index("    arm2  mysql+rewriter") + 1] == "          skipped: no image"
+    assert lines[lines.index("    variant2  mysql+rewriter") + 1] == "          skipped: no image"
     assert [line.split()[2] for line in lines if "rewriter-on" in line] == ["skipped"] * 2
     assert any(line.startswith("0 comparisons at once") for line in lines), "nothing is left to compare"
     assert "left out: threads 64" in lines

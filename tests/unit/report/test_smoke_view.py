@@ -8,8 +8,8 @@ import pytest
 
 from sandbox.experiment.gate import METRICS
 from sandbox.report.smoke_data import smoke_data
+from sandbox.report.smoke_report import SmokeReport
 from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_told import SmokeTold
 from sandbox.report.smoke_view import smoke_markdown
 from sandbox.results.gate import LARGEST_MARGIN
 from unit.report.smoke_samples import look, records, told
@@ -18,12 +18,12 @@ from unit.results.samples import sample_record
 GOLDEN = Path(__file__).parents[2] / "golden" / "smoke"
 CRASHED = [
     record.model_copy(update={"status": "infra_error", "reason": "died during the run: mysql1: exited (139)"})
-    if (record.cell, record.block) == ("arm-head", 1)
+    if (record.cell, record.block) == ("variant-head", 1)
     else record
-    for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
+    for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     if record.block < 2
 ]
-SAMPLES: dict[str, SmokeTold] = {
+SAMPLES: dict[str, SmokeReport] = {
     "no-regression": told(look()),
     "worse": told(look(head=0.55), look(head=0.54, seed=2)),
     "not-confirmed": told(look(head=0.9), look(seed=2)),
@@ -89,7 +89,7 @@ def test_a_metric_that_is_too_noisy_to_decide_says_from_where_on_it_would_be_see
 def test_what_cannot_be_measured_is_told_as_such() -> None:
     left = [
         record.model_copy(update={"metrics": record.metrics.model_copy(update={"server_cpu_ms_per_tx": None})})
-        for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
+        for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     ]
     assert sentence(told(look(left=left))).startswith("Inconclusive: processor time could not be measured (")
 
@@ -97,34 +97,34 @@ def test_what_cannot_be_measured_is_told_as_such() -> None:
 def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
     left = [
         record.model_copy(update={"status": "failed", "reason": "setting not in effect"})
-        if (record.cell, record.block) == ("arm-head", 4)
+        if (record.cell, record.block) == ("variant-head", 4)
         else record
-        for record in records({"arm-base": 1, "arm-head": 0.5, "canary": 1}, 1)
+        for record in records({"variant-base": 1, "variant-head": 0.5, "canary": 1}, 1)
     ]
     short = told(look(left=left))
     assert short.outcome == "inconclusive", "however worse the rest is"
-    assert "fewer good blocks than the 8 that were planned: arm-head: setting not in effect" in sentence(short)
-    assert "- arm-head, block 4: failed: setting not in effect" in smoke_markdown(short)
+    assert "fewer good blocks than the 8 that were planned: variant-head: setting not in effect" in sentence(short)
+    assert "- variant-head, block 4: failed: setting not in effect" in smoke_markdown(short)
 
 
 def test_a_load_without_rows_is_told_by_its_options() -> None:
     load = sample_record().workload.model_copy(
         update={"name": "tpcc", "tables": None, "rows_per_table": None, "options": {"warehouses": 2, "items": 1000}}
     )
-    left = records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1, workload=load)
+    left = records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1, workload=load)
     assert "- load: tpcc, 8 threads, items=1000 warehouses=2; host: Test CPU" in smoke_markdown(told(look(left=left)))
 
 
 def test_a_head_that_refuses_everything_is_said_to_have_failed() -> None:
     left = [
         record.model_copy(update={"status": "failed", "reason": "SET is not in effect: mysql1: x is 1, not 2"})
-        if record.cell == "arm-head"
+        if record.cell == "variant-head"
         else record
-        for record in records({"arm-base": 1, "arm-head": 1, "canary": 1}, 1)
+        for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     ]
     refused = told(look(left=left))
     assert refused.outcome == "inconclusive", "no trouble of the environment, and no regression that was measured"
-    assert "planned: arm-head: SET is not in effect: mysql1: x is 1, not 2" in sentence(refused)
+    assert "planned: variant-head: SET is not in effect: mysql1: x is 1, not 2" in sentence(refused)
     assert "| failed |" in smoke_markdown(refused)
 
 

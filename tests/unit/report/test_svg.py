@@ -15,7 +15,7 @@ MARKS: list[Mark] = [
     Level(1.0),
     Bar(0, 0.8, 0.9, 1, thick=True),
     Bar(0, -2.0, 0.95, 1, thick=False),
-    Dot(0, 0.85, 1, "arm <b>, 0.85"),
+    Dot(0, 0.85, 1, "variant <b>, 0.85"),
     Line([(0, 0.8), (1, 0.9), None, (1, 1.0), (1, 1.1)], 2),
 ]
 PANEL = Panel("workload <x>", MARKS, "threads", "1/s", ("1", "16"), zero=False)
@@ -45,7 +45,7 @@ def test_every_mark_is_drawn_inside_the_picture(turned: bool) -> None:
 def test_text_is_escaped_and_told_where_the_pointer_rests() -> None:
     root = parsed(PANEL.svg())
     assert root.get("aria-label") == "workload <x> 1/s"
-    assert [title.text for title in root.iter(f"{SPACE}title")] == ["arm <b>, 0.85"]
+    assert [title.text for title in root.iter(f"{SPACE}title")] == ["variant <b>, 0.85"]
 
 
 def test_a_gap_interrupts_a_line() -> None:

@@ -6,19 +6,19 @@ from dataclasses import asdict, replace
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import Calibration
 from sandbox.results.differences import differences_between
-from sandbox.results.statistics.steadiness import Change
-from sandbox.results.unpaired import Side, compare_results
+from sandbox.results.statistics.steadiness import Shift
+from sandbox.results.unpaired import ResultSide, compare_results
 from unit.results.made_results import around, cell, matrix_part, side
 
-STEP = Change("step", 0.5, 25, 6)
+STEP = Shift("step", 0.5, 25, 6)
 
 
-def a_side(on: float, seed: int, **changed: object) -> Side:
+def a_side(on: float, seed: int, **changed: object) -> ResultSide:
     figures = {"off": around(1000, seed), "on": around(on, seed + 1), "canary": around(1000, seed + 2)}
     return side(figures, matrix_part(), **changed)  # type: ignore[arg-type]
 
 
-def lines(first: Side, second: Side) -> list[str]:
+def lines(first: ResultSide, second: ResultSide) -> list[str]:
     return unpaired_lines(
         first, second, compare_results(first, second, Calibration()), differences_between(first, second)
     )

@@ -8,7 +8,7 @@ from sandbox.report.verdict_table import verdict_data, verdict_lines
 from sandbox.results.calibration import Known
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
-from sandbox.results.statistics.steadiness import Change
+from sandbox.results.statistics.steadiness import Shift
 from unit.results.test_compare import result
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
@@ -20,7 +20,7 @@ def part(**changed: object) -> MatrixPart:
         "name": "x", "title": "X", "question": "What does it cost?", "note": "", "key": "0" * 16, "host_class": "here",
         "seed": 1, "blocks": 8, "depth": "slices", "warmup_s": 1, "seconds": 5, "metrics": ["tps", "latency_p95_ms"],
         "factors": {"rewriter": ["off", "on"]}, "baseline": {"rewriter": "off"},
-        "cells": [CellPart(name=name, levels={"rewriter": name}, profile="mysql", arm=name) for name in ("off", "on")],
+        "cells": [CellPart(name=n, levels={"rewriter": n}, profile="mysql", variant=n) for n in ("off", "on")],
         "comparisons": [ComparisonPart(cell="on", baseline="off")],
         "canary": ComparisonPart(cell="canary", baseline="off"),
     }  # fmt: skip
@@ -56,7 +56,7 @@ def test_an_unfit_result_says_nothing_else() -> None:
 
 
 def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> None:
-    drift, steps = Change("drift", -0.12, 0, 1), [Change("step", (-1) ** n / 2, 5 * n, n + 1) for n in range(1, 7)]
+    drift, steps = Shift("drift", -0.12, 0, 1), [Shift("step", (-1) ** n / 2, 5 * n, n + 1) for n in range(1, 7)]
     unsteady = replace(judged(0.7), unsteady={"off": [drift], "on": [drift, *steps]})
     text = verdict_lines(part(), unsteady)
     assert "not steady: off: tps, of its mean: drifts by -12% within block 1" in text
@@ -68,7 +68,7 @@ def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> N
 
 
 def test_what_was_skipped_or_left_out_is_told_once() -> None:
-    cells = [CellPart(name=f"c{i}", levels={}, profile="ps", arm="arm1", skipped="no image") for i in (1, 2)]
+    cells = [CellPart(name=f"c{i}", levels={}, profile="ps", variant="variant1", skipped="no image") for i in (1, 2)]
     lines = verdict_lines(part(cells=[*part().cells, *cells], left_out={"threads": ["64", "256"]}), judged(1))
     assert "skipped: c1, c2: no image" in lines and "left out: threads 64, 256" in lines
 

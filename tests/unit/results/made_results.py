@@ -10,7 +10,7 @@ from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.observe import judge_matrix, observations
 from sandbox.results.record import Environment, Record
 from sandbox.results.store import Manifest, ResultFolder, RunEntry
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 from unit.results.samples import METRICS, sample_record
 
 STARTED = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -33,7 +33,7 @@ def matrix_part(**changed: Any) -> MatrixPart:
 
 def cell(name: str, levels: dict[str, str]) -> CellPart:
     """A cell on a stack of its own."""
-    return CellPart(name=name, levels=levels, profile="mysql@9.7", arm=name)
+    return CellPart(name=name, levels=levels, profile="mysql@9.7", variant=name)
 
 
 def around(middle: float, seed: int, count: int = 8, spread: float = 0.01) -> list[float]:
@@ -98,7 +98,7 @@ def side(
     name: str = "r",
     days: int = 0,
     **changed: Any,
-) -> Side:
+) -> ResultSide:
     """The same in memory, as a comparison or a history takes it."""
     manifest = Manifest(
         kind="matrix" if part else "bench",
@@ -112,4 +112,4 @@ def side(
     made = records(figures, name, **changed)
     runs = observations(made, lambda _: (), "restart")
     judged = judge_matrix(part, made, lambda _: (), {}) if part else None
-    return Side(name, manifest, made, runs, judged)
+    return ResultSide(name, manifest, made, runs, judged)

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.results.compare import Judged, Observation, judge_result
 from sandbox.results.record import Status
-from sandbox.results.statistics.steadiness import Change
+from sandbox.results.statistics.steadiness import Shift
 
 CANARY = ("canary", "off")
 BLOCKS = 8
@@ -16,7 +16,7 @@ BLOCKS = 8
 
 def run(cell: str, block: int, tps: float, status: Status = "ok", steady: bool | None = None) -> Observation:
     """A run with throughput, and a latency that goes with it."""
-    changes = None if steady is None else [] if steady else [Change("step", 0.5, 10, block)]
+    changes = None if steady is None else [] if steady else [Shift("step", 0.5, 10, block)]
     return Observation(cell, block, status, {"tps": tps, "latency_p95_ms": 8000 / tps, "errors": 0.0}, changes)
 
 

@@ -45,7 +45,9 @@ def look(
     """A look with a verdict on each metric that decides, and on one that does not."""
     done = planned if blocks is None else blocks
     verdicts = [
-        Verdict("arm-head", "arm-base", name, Judgement(effect_of(name, loss, done, margin), 1.0, "too noisy"), 0)
+        Verdict(
+            "variant-head", "variant-base", name, Judgement(effect_of(name, loss, done, margin), 1.0, "too noisy"), 0
+        )
         for name, loss in ((CPU, cpu), (TPS, tps), ("latency_p95_ms", SURE))
     ]
     canaries = [
@@ -106,7 +108,7 @@ def test_without_figures_nothing_was_measured_and_below_six_blocks_nothing_is_sa
         (look(canary="better"), "inconclusive"),
         (look(SURE, SURE, blocks=7), "inconclusive"),
         (look(blocks=7), "inconclusive"),
-        (look(SURE, SURE, lost="arm-head: died"), "environment"),
+        (look(SURE, SURE, lost="variant-head: died"), "environment"),
         (Look(None, BLOCKS), "environment"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -138,8 +140,8 @@ def test_eight_blocks_are_added_once_and_only_to_a_whole_look_that_is_inconclusi
 
 
 def test_a_head_of_which_every_run_failed_is_no_trouble_of_the_environment() -> None:
-    nothing = [Verdict("arm-head", "arm-base", metric, None, 0) for metric in LARGEST_MARGIN]
-    assert Look(Judged(nothing, [], {}, False), BLOCKS, failed="arm-head: refused").state == "inconclusive"
+    nothing = [Verdict("variant-head", "variant-base", metric, None, 0) for metric in LARGEST_MARGIN]
+    assert Look(Judged(nothing, [], {}, False), BLOCKS, failed="variant-head: refused").state == "inconclusive"
     assert Look(None, BLOCKS).state == "environment", "where nothing ran, nothing is known of the head"
 
 

@@ -21,7 +21,7 @@ Loss = dict[str, float]
 def verdict(cell: str, metric: str, differences: Sequence[float], sd: float) -> Verdict:
     """A verdict on the differences of one pair."""
     effect = effect_of(METRICS[metric], differences, sd)
-    return Verdict(cell, "arm-base", metric, judge(effect, effect.p), 0)
+    return Verdict(cell, "variant-base", metric, judge(effect, effect.p), 0)
 
 
 def looked(draw: np.random.Generator, change: Loss, noisier: float) -> Look:
@@ -42,7 +42,7 @@ def look_at(slices: dict[str, dict[str, np.ndarray]], change: Loss, blocks: int)
         canary = list(sides["canary"][:blocks] - base)
         head = list(sides["head"][:blocks] - base + change.get(metric, 0.0))
         sd = max(CALIBRATED[metric], spread(canary))
-        heads.append(verdict("arm-head", metric, head, sd))
+        heads.append(verdict("variant-head", metric, head, sd))
         canaries.append(verdict("canary", metric, canary, sd))
     return Look(Judged(heads, canaries, {}, False), blocks)
 

@@ -8,14 +8,14 @@ import pytest
 from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of, subject
 from sandbox.results.record import Inputs
-from sandbox.results.unpaired import Side
+from sandbox.results.unpaired import ResultSide
 from unit.results.made_results import HOST, around, matrix_part, side
 from unit.results.samples import sample_record
 
 KNOWN = Calibration()
 
 
-def results(levels: Sequence[float]) -> list[Side]:
+def results(levels: Sequence[float]) -> list[ResultSide]:
     """A result a day, each at a level of its own."""
     return [
         side(

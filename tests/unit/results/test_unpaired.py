@@ -5,13 +5,13 @@ import pytest
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import Observation
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import Change
+from sandbox.results.statistics.steadiness import Shift
 from sandbox.results.statistics.verdict import judge
 from sandbox.results.unpaired import BENCH_METRICS, Unpaired, compare_results, effect_of_two, matched, on_scale
 from unit.results.made_results import around, cell, matrix_part, side
 
 NOTHING_KNOWN = Calibration()
-STEP = Change("step", 0.5, 10)
+STEP = Shift("step", 0.5, 10)
 
 
 def figures(off: float, on: float, seed: int, spread: float = 0.01) -> dict[str, list[float]]:

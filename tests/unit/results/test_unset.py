@@ -1,8 +1,8 @@
-"""Values that nobody set and that differ: found by pair of arms, with where they come from, and told."""
+"""Values that nobody set and that differ: found by pair of variants, with where they come from, and told."""
 
 from typing import Any
 
-from sandbox.report.unset_told import unset_told
+from sandbox.report.unset_text import unset_text
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.unset import unset_differences
@@ -29,7 +29,10 @@ def part(**changed: Any) -> MatrixPart:
     """Two servers by two numbers of threads."""
     cells = [
         CellPart(
-            name=f"{server}-{n}", levels={"server": server, "threads": str(n)}, profile="mysql", arm=f"arm-{server}"
+            name=f"{server}-{n}",
+            levels={"server": server, "threads": str(n)},
+            profile="mysql",
+            variant=f"variant-{server}",
         )
         for server in ("a", "b")
         for n in (1, 2)
@@ -40,12 +43,12 @@ def part(**changed: Any) -> MatrixPart:
         "factors": {"server": ["a", "b"], "threads": ["1", "2"]}, "baseline": {"server": "a"}, "cells": cells,
         "comparisons": [ComparisonPart(cell=f"b-{n}", baseline=f"a-{n}") for n in (1, 2)],
         "canary": ComparisonPart(cell="canary", baseline="a-1"),
-        "planned": {"arm-a": {"sync_binlog": "1"}, "arm-b": {"sync_binlog": "0"}},
+        "planned": {"variant-a": {"sync_binlog": "1"}, "variant-b": {"sync_binlog": "0"}},
     }  # fmt: skip
     return MatrixPart(**{**given, **changed})
 
 
-def test_only_what_no_layer_set_is_found_once_for_a_pair_of_arms() -> None:
+def test_only_what_no_layer_set_is_found_once_for_a_pair_of_variants() -> None:
     newer = record("b-1", "11.8.6", sync_binlog="0", innodb_io_capacity="300", server_uuid="b", new_only="2")
     (found,) = unset_differences(part(), [record("a-1"), record("a-2"), newer, record("b-2", "11.8.6")])
     assert [each.variable for each in found.values] == ["innodb_io_capacity"]
@@ -60,7 +63,7 @@ def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
 
 
 def test_they_are_told_in_the_summary() -> None:
-    heading, text = unset_told(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
+    heading, text = unset_text(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
     assert heading == "### Values that nobody set, and that differ"
     assert text == "- server b against a (another version): `innodb_io_capacity` 200 → 300"
-    assert unset_told(part(), [record("a-1"), record("b-1", "11.8.6")]) == []
+    assert unset_text(part(), [record("a-1"), record("b-1", "11.8.6")]) == []

@@ -57,8 +57,8 @@ def test_a_good_run(tmp_path: Path) -> None:
     ]
     assert record.environment.during.steal_percent == 5.0
     assert (tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text() == record.to_json()
-    steps_told = [event.step for event in events if isinstance(event, Progress) and event.text == "begins"]
-    assert steps_told == ["prove settings", "prepare", "warm up", "catch up", "measure"]
+    steps_text = [event.step for event in events if isinstance(event, Progress) and event.text == "begins"]
+    assert steps_text == ["prove settings", "prepare", "warm up", "catch up", "measure"]
 
 
 def test_every_file_of_the_record_is_there(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_the_file_of_the_users_own_workload_stands_in_the_record(tmp_path: Path)
     assert record.workload.rows_per_table == 1000 and record.workload.options["script"] == "mine.lua"
 
 
-def test_what_a_workload_does_not_heed_is_null_in_the_record(tmp_path: Path) -> None:
+def test_what_a_workload_does_not_support_is_null_in_the_record(tmp_path: Path) -> None:
     record, _, _ = run_bench(FakeStack(load_lines=[], statements_per_load=0), tmp_path, find_workload("noop", PROFILES))
     assert record.workload.tables is None and record.workload.distribution is None
     assert record.workload.threads == 8

@@ -9,7 +9,7 @@ from sandbox.experiment.definition import Matrix
 from sandbox.run.condition import Condition
 
 SHARED: dict[str, Any] = {
-    "where": {"arm": ["router"], "threads": [64, 256]},
+    "where": {"variant": ["router"], "threads": [64, 256]},
     "status": "Threads_connected",
     "below_share_of_threads": 0.5,
     "because": "not shared",
@@ -17,24 +17,24 @@ SHARED: dict[str, Any] = {
 
 
 def matrix(**changes: Any) -> Matrix:
-    """Two arms by two numbers of threads, with a condition."""
+    """Two variants by two numbers of threads, with a condition."""
     data = {
         "name": "x",
         "title": "X",
         "question": "What?",
         "common": {"profile": "gr1@9.7"},
-        "factors": {"arm": {"direct": {}, "router": {"add": "router"}}, "threads": [16, 64]},
-        "baseline": {"arm": "direct"},
-        "conditions": [{**SHARED, "where": {"arm": "router", "threads": 64}}],
+        "factors": {"variant": {"direct": {}, "router": {"add": "router"}}, "threads": [16, 64]},
+        "baseline": {"variant": "direct"},
+        "conditions": [{**SHARED, "where": {"variant": "router", "threads": 64}}],
     }
     return Matrix.model_validate({**data, **changes})
 
 
 def test_it_holds_where_all_that_it_names_is_so() -> None:
     condition = Condition.model_validate(SHARED)
-    assert condition.holds_for({"arm": "router", "threads": "64", "other": "x"})
-    assert not condition.holds_for({"arm": "router", "threads": "16"})
-    assert not condition.holds_for({"arm": "direct", "threads": "64"})
+    assert condition.holds_for({"variant": "router", "threads": "64", "other": "x"})
+    assert not condition.holds_for({"variant": "router", "threads": "16"})
+    assert not condition.holds_for({"variant": "direct", "threads": "64"})
 
 
 def test_bounds_are_met_and_told() -> None:
@@ -53,8 +53,8 @@ def test_cells_know_their_conditions() -> None:
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"conditions": [{**SHARED, "where": {"arm": "roter"}}]}, "factor arm has no level 'roter'"),
-        ({"conditions": [{**SHARED, "where": {"arms": "router"}}]}, "no factor 'arms'"),
+        ({"conditions": [{**SHARED, "where": {"variant": "roter"}}]}, "factor variant has no level 'roter'"),
+        ({"conditions": [{**SHARED, "where": {"variants": "router"}}]}, "no factor 'variants'"),
         ({"conditions": [{**SHARED, "at_most": 1}]}, "one bound"),
         ({"conditions": [{"status": "x", "because": "y"}]}, "one bound"),
         ({"conditions": [{**SHARED, "take": "mean"}]}, "median"),
@@ -66,11 +66,11 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> N
 
 
 def test_the_baseline_is_the_first_of_a_list_that_can_run() -> None:
-    made = matrix(baseline={"arm": ["router", "direct"]})
-    assert made.baseline == {"arm": "router"} and made.baseline_else == {"arm": ["direct"]}
-    settled = made.with_baseline_among(lambda cell: cell.levels["arm"] == "direct")
-    assert settled.baseline == {"arm": "direct"} and not settled.baseline_else
-    assert made.with_baseline_among(lambda _: True).baseline == {"arm": "router"}
-    assert made.with_baseline_among(lambda _: False).baseline == {"arm": "router"}, "the refusal names the first"
+    made = matrix(baseline={"variant": ["router", "direct"]})
+    assert made.baseline == {"variant": "router"} and made.baseline_else == {"variant": ["direct"]}
+    settled = made.with_baseline_among(lambda cell: cell.levels["variant"] == "direct")
+    assert settled.baseline == {"variant": "direct"} and not settled.baseline_else
+    assert made.with_baseline_among(lambda _: True).baseline == {"variant": "router"}
+    assert made.with_baseline_among(lambda _: False).baseline == {"variant": "router"}, "the refusal names the first"
     with pytest.raises(ValidationError, match="no level 'nobody'"):
-        matrix(baseline={"arm": ["direct", "nobody"]})
+        matrix(baseline={"variant": ["direct", "nobody"]})

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.run.fingerprint import file_system_of, take_fingerprint
 from sandbox.run.in_client import fingerprint
-from sandbox.run.snapshot import Snapshot
+from sandbox.run.snapshot import ServerState
 from unit.fake_stack import MOUNTS, FakeStack
 
 
@@ -31,7 +31,7 @@ def test_no_mount_is_null() -> None:
 
 def test_everything_comes_from_where_the_containers_run() -> None:
     stack = FakeStack()
-    before = {"mysql1": Snapshot("9.7.4", "/var/lib/mysql/", {}, {}, None)}
+    before = {"mysql1": ServerState("9.7.4", "/var/lib/mysql/", {}, {}, None)}
     environment = take_fingerprint(stack, "client1", stack.members[:2], before)
     assert (environment.cpu_model, environment.cpu_governor, environment.cpus) == ("Test CPU", "performance", 4)
     assert (environment.engine_version, environment.storage_driver) == ("28.2.2", "overlay2")

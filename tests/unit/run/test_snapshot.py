@@ -3,7 +3,7 @@
 from typing import Any
 
 from sandbox.run.snapshot import (
-    Snapshot,
+    ServerState,
     conflicts_by_code,
     restarted,
     statements_answered,
@@ -13,15 +13,15 @@ from sandbox.run.snapshot import (
 from unit.fake_stack import FakeStack
 
 
-def snapshot(conflicts: dict[str, int] | None = None, **status: Any) -> Snapshot:
+def snapshot(conflicts: dict[str, int] | None = None, **status: Any) -> ServerState:
     """A server's state."""
-    return Snapshot("9.7.4", "/var/lib/mysql/", {}, {"Uptime": 10, "Questions": 0, **status}, conflicts)
+    return ServerState("9.7.4", "/var/lib/mysql/", {}, {"Uptime": 10, "Questions": 0, **status}, conflicts)
 
 
 def test_a_snapshot_holds_what_the_server_says() -> None:
     taken = take_snapshots(FakeStack(), "client1", FakeStack().members)
     first = taken["mysql1"]
-    assert isinstance(first, Snapshot)
+    assert isinstance(first, ServerState)
     assert first.version == "9.7.4-2 (Debian)" and first.data_folder == "/var/lib/mysql/"
     assert first.status["Questions"] == 1000 and "wsrep_cluster_status" not in first.status
     assert first.conflicts == {"1213": 2, "1205": 0}
@@ -37,11 +37,11 @@ def test_a_server_without_error_counters_is_still_a_snapshot() -> None:
     """MariaDB has no such table; its deadlock counters stand in, where it has them."""
     stack = FakeStack(fail_sql={"SELECT ERROR_NUMBER": (1146, "no such table")})
     taken = take_snapshots(stack, "client1", stack.members)["mysql1"]
-    assert isinstance(taken, Snapshot) and taken.conflicts is None
+    assert isinstance(taken, ServerState) and taken.conflicts is None
     stack.status["mysql1"]["Innodb_deadlocks"] = 4
     stack.status["mysql1"]["wsrep_local_cert_failures"] = 3
     taken = take_snapshots(stack, "client1", stack.members)["mysql1"]
-    assert isinstance(taken, Snapshot) and taken.conflicts == {"1213": 7}
+    assert isinstance(taken, ServerState) and taken.conflicts == {"1213": 7}
 
 
 def test_the_delta_keeps_counters_and_nothing_else() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.doctor import Check, examine
-from sandbox.stack.engine import Answer
+from sandbox.stack.engine import CommandResult
 from sandbox.stack.images import built_folders
 from sandbox.stack.kernel import begin_kernel_probe
 from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
@@ -104,7 +104,7 @@ def test_a_warning_of_the_engine_is_no_refusal(docker: FakeDocker) -> None:
 
 
 def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker) -> None:
-    def interrupt(_: tuple[str, ...]) -> Answer:
+    def interrupt(_: tuple[str, ...]) -> CommandResult:
         raise KeyboardInterrupt
 
     docker.on("^compose version", interrupt)

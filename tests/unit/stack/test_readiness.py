@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import Answer
+from sandbox.stack.engine import CommandResult
 from sandbox.stack.events import LogTail, NodeEvent, Note
 from sandbox.stack.readiness import Readiness
 from unit.stack.fake_docker import FakeDocker, answer
@@ -26,10 +26,10 @@ def ticking(step_s: float) -> Callable[[], float]:
     return lambda: next(ticks) * step_s
 
 
-def never(text: str) -> Callable[[tuple[str, ...]], Answer]:
+def never(text: str) -> Callable[[tuple[str, ...]], CommandResult]:
     """A node that keeps answering the same; slowly, so that the other nodes are heard."""
 
-    def reply(_: tuple[str, ...]) -> Answer:
+    def reply(_: tuple[str, ...]) -> CommandResult:
         time.sleep(0.01)
         return answer(f"waiting {text}\n", code=75)
 
@@ -92,7 +92,7 @@ def test_a_death_while_waiting_ends_the_wait(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql")
     docker.on("exec .*mysql1 ", never("nothing"))
 
-    def dies(_: tuple[str, ...]) -> Answer:
+    def dies(_: tuple[str, ...]) -> CommandResult:
         docker.state("mysql1", "exited")
         return answer("mysql1\n")
 

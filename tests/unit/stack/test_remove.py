@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import Answer
+from sandbox.stack.engine import CommandResult
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
 from sandbox.stack.remove import clean, down, of_checkout
@@ -50,7 +50,7 @@ def test_down_of_nothing_is_no_error(docker: FakeDocker) -> None:
 def test_what_appears_while_it_removes_is_removed_as_well(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql")
 
-    def removing(argv: tuple[str, ...]) -> Answer:
+    def removing(argv: tuple[str, ...]) -> CommandResult:
         for identifier in argv[3:]:
             docker.containers.pop(identifier, None)
         if not docker.called("network", "rm"):

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import Plan, UserFile
-from sandbox.stack.engine import Answer
+from sandbox.stack.engine import CommandResult
 from sandbox.stack.events import NodeEvent, Note
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
@@ -34,7 +34,7 @@ def bring_up(docker: FakeDocker, plan: Plan | None = None, publish: bool = False
     return up(plan or local_plan(PROFILE), UpOptions("a", publish=publish), events, docker).stack, events
 
 
-def interrupting(_: tuple[str, ...]) -> Answer:
+def interrupting(_: tuple[str, ...]) -> CommandResult:
     """Ctrl-C while a command runs."""
     raise KeyboardInterrupt
 
@@ -178,7 +178,7 @@ def test_a_machine_without_the_memory_starts_nothing(docker: FakeDocker) -> None
 def test_init_runs_once_on_the_writer(docker: FakeDocker) -> None:
     marks: list[str] = []
 
-    def mark(argv: tuple[str, ...]) -> Answer:
+    def mark(argv: tuple[str, ...]) -> CommandResult:
         if ">" in argv[-1].replace("2>", ""):
             marks.append(argv[-1].split()[1])
             return answer()

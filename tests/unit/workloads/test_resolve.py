@@ -85,12 +85,12 @@ def test_a_broken_file_is_told_with_the_path_as_typed(tmp_path: Path) -> None:
     assert refused.value.what == f"{path}:2 cannot be used"
 
 
-def test_a_factor_that_no_workload_heeds_is_refused() -> None:
+def test_a_factor_that_no_workload_uses_is_refused() -> None:
     tpcc, oltp = Tpcc(), resolve_workload("oltp_read_only").workload
     rows, add = {"few": Change(rows=10), "many": Change(rows=1000)}, {"own-file": Change(), "shared": Change(add=["x"])}
     refuse_idle_factors({"rate": {"1": Change(rate=1)}, "tables": add}, [tpcc])
     refuse_idle_factors({"data": rows}, [tpcc, oltp])
-    with pytest.raises(SandboxError, match="heeds rows, which the factor data changes"):
+    with pytest.raises(SandboxError, match="uses rows, which the factor data changes"):
         refuse_idle_factors({"tables": add, "data": rows}, [tpcc])
 
 

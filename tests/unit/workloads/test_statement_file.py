@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox.errors import SandboxError
-from sandbox.workloads.common.statement_file import Unit, parse_statements
+from sandbox.workloads.common.statement_file import StatementUnit, parse_statements
 
 FILE = """\
 # what the shop does
@@ -21,7 +21,7 @@ COMMIT;
 """
 
 
-def units(text: str) -> dict[str, Unit]:
+def units(text: str) -> dict[str, StatementUnit]:
     """By name."""
     return {unit.name: unit for unit in parse_statements(text, "mine.sql")}
 

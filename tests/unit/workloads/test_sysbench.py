@@ -24,7 +24,7 @@ def session_of(stack: FakeStack, events: list[Any] | None = None, **changed: Any
     servers = [node for node in stack.members if node.is_server]
     given: dict[str, Any] = {"entry": stack.entry, "parameters": PARAMETERS, **changed}
     writer = EntryPoint("mysql1", "mysql1", 3306, 1, "writer")
-    return Session(stack, "client1", writer=writer, servers=servers, seed=7, tell=told.append, **given)
+    return Session(stack, "client1", writer=writer, servers=servers, seed=7, on_event=told.append, **given)
 
 
 def load_argv(stack: FakeStack) -> list[str]:

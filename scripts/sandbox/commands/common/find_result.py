@@ -33,10 +33,10 @@ def read_manifest(result: ResultFolder) -> Manifest:
         raise SandboxError(what, str(problem).splitlines()[0], "try: another result, or measure again") from None
 
 
-def tell_skipped(result: ResultFolder, broken: dict[str, str], tell: Callable[[str], None]) -> None:
+def print_skipped(result: ResultFolder, broken: dict[str, str], show: Callable[[str], None]) -> None:
     """A word for every record that was left out."""
     for run, reason in broken.items():
-        tell(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}")
+        show(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}")
 
 
 def _folder(name: str, results: Path) -> Path | None:

@@ -9,7 +9,7 @@ from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks
 from sandbox.report.matrix_view import duration
 from sandbox.workloads.common.model import Progress, Second
 
-_TOLD_STEPS = ("start", "host check")
+_SHOWN_STEPS = ("start", "host check")
 """Of all steps of a run; the others pass in a moment."""
 
 
@@ -32,7 +32,7 @@ class MatrixLine:
             self.line(f"inconclusive after {event.so_far} blocks: {event.more} more on the same stacks, {took}")
         elif isinstance(event, Second) and self._terminal:
             self._moving(f"{self._head.partition('  left')[0]}  {second_text(event).strip()}")
-        elif isinstance(event, Progress) and event.step in _TOLD_STEPS:
+        elif isinstance(event, Progress) and event.step in _SHOWN_STEPS:
             self.line(f"{event.step}  {event.text}")
 
     def plan(self, lines: Iterable[str]) -> None:

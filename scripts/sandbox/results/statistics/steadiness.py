@@ -17,7 +17,7 @@ _SHORTEST_SEGMENT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Shift:
     """How a series was not steady. ``share``: of the series' mean, over the whole window for a drift.
 
     ``at``: points before a step. ``block``: of the run that it was in.
@@ -29,7 +29,7 @@ class Change:
     block: int | None = None
 
 
-def changes(points: Sequence[float]) -> list[Change] | None:
+def changes(points: Sequence[float]) -> list[Shift] | None:
     """None for fewer than 30 points; else its drift and steps, if any (docs/statistics.md, rule 4)."""
     if len(points) < FEWEST_POINTS:
         return None
@@ -37,7 +37,7 @@ def changes(points: Sequence[float]) -> list[Change] | None:
     return [*_drift(series), *_steps(series)]
 
 
-def _drift(series: Any) -> list[Change]:
+def _drift(series: Any) -> list[Shift]:
     """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
     from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix needs none of it
 
@@ -48,7 +48,7 @@ def _drift(series: Any) -> list[Change]:
         return []
     white = pre_whitened(series, slope)
     certain = stats.kendalltau(np.arange(len(white)), white).pvalue < DRIFT_P
-    return [Change("drift", drift / mean)] if certain else []
+    return [Shift("drift", drift / mean)] if certain else []
 
 
 def pre_whitened(series: Any, slope: float) -> Any:
@@ -63,19 +63,19 @@ def pre_whitened(series: Any, slope: float) -> Any:
     return series[1:] - owed * series[:-1]
 
 
-def _steps(series: Any) -> list[Change]:
+def _steps(series: Any) -> list[Shift]:
     """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled standard deviations."""
     import ruptures  # here, for the same reason
 
     mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
     if noise == 0:
-        return [Change("step", float(series[-1] - series[0]) / mean)] if len(set(series.tolist())) > 1 else []
+        return [Shift("step", float(series[-1] - series[0]) / mean)] if len(set(series.tolist())) > 1 else []
     search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
     ends = search.predict(pen=3 * np.log(len(series)))
     segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
     return [
-        Change("step", float(np.mean(after) - np.mean(before)) / mean, at)
+        Shift("step", float(np.mean(after) - np.mean(before)) / mean, at)
         for at, (before, after) in zip(ends, itertools.pairwise(segments), strict=False)
         if _step(before, after) > LARGEST_STEP
     ]

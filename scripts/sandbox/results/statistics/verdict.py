@@ -12,12 +12,12 @@ from sandbox.results.statistics.signed_rank import Interval, hodges_lehmann, sig
 
 Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error", "failed"]
 UNSTEADY_SHARE = 0.25
-"""A comparison is not steady when more than this share of either arm's runs was not."""
+"""A comparison is not steady when more than this share of either variant's runs was not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the blocks say of one metric of two arms, on the metric's scale (log ratio, or difference in its unit)."""
+    """The effect on one metric between two variants, on the metric's scale: log ratio, or difference in its unit."""
 
     metric: Metric
     blocks: int
@@ -48,7 +48,7 @@ class Judgement:
 
     @property
     def of_figures_alone(self) -> Word:
-        """The word before a canary or an unsteady arm forbade it: for telling, never for deciding."""
+        """The word before a canary or an unsteady variant forbade it: for telling, never for deciding."""
         return judge(self.effect, self.adjusted_p).word
 
 
@@ -86,7 +86,7 @@ def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
 
 
 def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float]) -> Judgement:
-    """The judgement, unless the canary was not fit or an arm not steady; then nothing is said of better or worse."""
+    """The judgement, unless the canary was not fit or a variant not steady; then nothing is said of better or worse."""
     if unfit:
         return replace(judgement, word="unfit", blocks_needed=None)
     if any(share > UNSTEADY_SHARE for share in unsteady_shares):

@@ -14,39 +14,39 @@ from sandbox.stack.inventory import containers
 from sandbox.stack.keeping import somebody_measures
 from sandbox.stack.locks import cache_folder
 from sandbox.stack.planning import planned
-from sandbox.stack.snapshots.basis import ensure_basis
+from sandbox.stack.snapshots.base_directory import ensure_base_directory
 from sandbox.stack.snapshots.take import Wish, take
 from sandbox.stack.stack import Stack
 
 
 def main(project: str, wanted: str) -> None:
-    """One snapshot, then the bases, until somebody waits to measure; the next `up` of their image makes the others.
+    """One snapshot, then the base data directories, until somebody waits to measure; the next `up` of their image makes the others.
 
     `down` ends it by SIGTERM: what it has begun is removed then.
     """
     signal.signal(signal.SIGTERM, _stop)
     begin = time.monotonic()
     try:
-        told = _keep(project, json.loads(wanted))
+        done = _keep(project, json.loads(wanted))
     except (Exception, KeyboardInterrupt):  # noqa: BLE001  (nobody is there to be told)
-        told = traceback.format_exc()
+        done = traceback.format_exc()
     log = cache_folder() / "snapshots" / "last.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text(f"{project} {time.monotonic() - begin:.1f} s: {told}\n", encoding="utf-8")
+    log.write_text(f"{project} {time.monotonic() - begin:.1f} s: {done}\n", encoding="utf-8")
 
 
 def _keep(project: str, wanted: dict[str, Any]) -> str:
     docker = Docker()
     stack = Stack(containers(docker, project), docker)
     facts = take(stack, Wish(**wanted["wish"]))
-    told = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
-    for request in wanted["bases"]:
+    done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
+    for request in wanted["base_directories"]:
         if somebody_measures():
-            return ", ".join([*told, "no more of them: somebody measures"])
+            return ", ".join([*done, "no more of them: somebody measures"])
         plan = planned(PlanRequest(**{**request, "assignments": tuple(request["assignments"])}))
-        basis = ensure_basis(docker, plan, Identity(project, stack.checkout))
-        told += [f"basis of {plan.profile}: {basis.bytes >> 20} MiB"] if basis else []
-    return ", ".join(told)
+        base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
+        done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []
+    return ", ".join(done)
 
 
 def _stop(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' bases."""
+"""What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' base data directories."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -6,12 +6,12 @@ from datetime import datetime
 
 from sandbox.errors import SandboxError
 from sandbox.plan.compose import Identity, plan_hash
+from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.model import Node, Plan
-from sandbox.plan.renewal import restorable
 from sandbox.stack.engine import Docker
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import CopyHelper
-from sandbox.stack.snapshots.shelf import Snapshot
+from sandbox.stack.snapshots.store import Snapshot
 
 
 class NotRestoredError(Exception):
@@ -19,7 +19,7 @@ class NotRestoredError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class VolumeSource:
     """Where one volume's files come from. ``position``: Galera's UUID:SEQNO, None for a server that has none."""
 
     snapshot: str
@@ -33,12 +33,12 @@ class Source:
 class Filling:
     """Sources by Compose's name of a volume, such as ``mysql1-data``; the label that says so; how `up` tells it."""
 
-    sources: Mapping[str, Source]
+    sources: Mapping[str, VolumeSource]
     snapshots: tuple[Snapshot, ...]
     uuid: str
     """Of the group: its name stays what its members' metadata call it."""
     label: str
-    told: str
+    description: str
     whole: bool
     """Whether the stack is then as it was kept: nothing is left to be kept of it."""
 
@@ -48,28 +48,28 @@ def from_snapshot(snapshot: Snapshot) -> Filling:
     facts = snapshot.facts
     made = datetime.fromtimestamp(facts.made_unix_s).astimezone()
     sources = {
-        name: Source(snapshot.volume, name, facts.positions[node], new_identity=False)
+        name: VolumeSource(snapshot.volume, name, facts.positions[node], new_identity=False)
         for name, node in facts.volumes.items()
     }
     return Filling(sources, (snapshot,), facts.uuid, facts.key, f"a snapshot of {made:%Y-%m-%d %H:%M}", whole=True)
 
 
-def from_bases(plan: Plan, bases: Mapping[str, Snapshot], uuid: str) -> Filling:
+def from_base_directories(plan: Plan, base_directories: Mapping[str, Snapshot], uuid: str) -> Filling:
     """Every server from the directory that its image's first start leaves; ``uuid``: what a new cluster calls itself.
 
     All members of a cluster then hold the same and say so, and none asks another for a state transfer.
     """
     sources = {}
     for node in plan.databases:
-        facts = bases[node.name].facts
+        facts = base_directories[node.name].facts
         for name, server in facts.volumes.items():
             volume = f"{node.name}{name.removeprefix(server)}"
-            sources[volume] = Source(
-                bases[node.name].volume, name, _first_position(plan, node, uuid), new_identity=True
+            sources[volume] = VolumeSource(
+                base_directories[node.name].volume, name, _first_position(plan, node, uuid), new_identity=True
             )
     images = ", ".join(sorted({node.image for node in plan.databases}))
-    told = f"the initialised data directory of {images}"
-    return Filling(sources, tuple(bases.values()), uuid, "basis", told, whole=False)
+    text = f"the initialised data directory of {images}"
+    return Filling(sources, tuple(base_directories.values()), uuid, "base data directory", text, whole=False)
 
 
 def _first_position(plan: Plan, node: Node, uuid: str) -> str | None:
@@ -82,18 +82,18 @@ def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | Non
     if not restorable(plan):
         return None
     key = key or plan_hash(plan)
-    known = shelf.known(key)
+    known = store.known(key)
     if known is None or {node.name for node in plan.databases} != set(known.facts.positions):
         return None
     references = sorted({node.image for node in plan.databases})
     images = docker.begin("image", "inspect", "--format", "{{.Id}}", *references)  # beside the look for its volume
-    here = shelf.is_here(docker, known)
+    here = store.is_here(docker, known)
     now = dict(zip(references, images.answer().stdout.split(), strict=False))
     return known if here and now == known.facts.images else None
 
 
-def usable_bases(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snapshot]:
-    """The bases of a stack's servers; empty where one of them is missing."""
+def usable_base_directories(docker: Docker, plans: Mapping[str, Plan]) -> Mapping[str, Snapshot]:
+    """The base data directories of a stack's servers; empty where one of them is missing."""
     keys = {node: plan_hash(plan) for node, plan in plans.items()}
     plan_of = {key: plans[node] for node, key in keys.items()}
     found = {key: each for key, plan in plan_of.items() if (each := usable(docker, plan, key))}
@@ -116,15 +116,15 @@ def fill_volumes(
     ``filled`` is called when the files are in place: the container then still has to end.
     """
     keys = sorted({each.facts.key for each in filling.snapshots})
-    with shelf.claim(keys, to_read=True) as ours:
-        if not ours or not all(shelf.find(docker, key) for key in keys):
+    with store.claim(keys, to_read=True) as ours:
+        if not ours or not all(store.find(docker, key) for key in keys):
             raise NotRestoredError("it is just being made anew")
         try:
             _fill(docker, filling, targets, image, identity, filled)
             return
         except SandboxError as problem:
             failure = problem
-    shelf.forget(docker, keys)
+    store.forget(docker, keys)
     raise NotRestoredError(failure.known) from failure
 
 
@@ -141,4 +141,4 @@ def _fill(
         helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
         filled()
     for snapshot in filling.snapshots:
-        shelf.touch(snapshot)
+        store.touch(snapshot)

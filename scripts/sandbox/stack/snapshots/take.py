@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container
 from sandbox.stack.roles import is_server
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import CopyHelper, copy_stopped, snapshot_mount
-from sandbox.stack.snapshots.shelf import Facts
+from sandbox.stack.snapshots.store import Facts
 from sandbox.stack.stack import Stack
 
 _PAUSED = """
@@ -43,7 +43,7 @@ class Wish:
 
 
 def take(stack: Stack, wish: Wish) -> Facts | None:
-    """Takes the snapshot and puts it on the shelf; None where the stack is not idle, or holds more than it should.
+    """Takes the snapshot and puts it into the snapshot store; None where the stack is not idle, or holds more than it should.
 
     The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk refuses.
     """
@@ -52,14 +52,14 @@ def take(stack: Stack, wish: Wish) -> Facts | None:
     volumes = _volumes(stack, inspected)
     if wish.fresh and any(_ask(stack, each, _OWN_TABLES) != "0" for each in servers):
         return None
-    with shelf.claim([wish.key]) as ours:
+    with store.claim([wish.key]) as ours:
         if not ours:
             return None
 
         def copied() -> Facts | None:
             return _copied(stack, wish, servers, volumes, _images(inspected), client["Image"])
 
-        return shelf.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
+        return store.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
 
 
 def take_stopped(stack: Stack, wish: Wish) -> None:
@@ -79,14 +79,14 @@ def take_stopped(stack: Stack, wish: Wish) -> None:
         return Facts(
             key=wish.key, profile=stack.profile, checkout=stack.checkout, images=_images(inspected), uuid=wish.uuid,
             positions=dict.fromkeys(each.node for each in servers), volumes=volumes, bytes=size,
-            made_unix_s=shelf.now_unix_s(),
+            made_unix_s=store.now_unix_s(),
         )  # fmt: skip
 
-    shelf.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
+    store.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
 
 
 def _mounts(stack: Stack, wish: Wish, volumes: Mapping[str, str]) -> list[str]:
-    mounts = [snapshot_mount(shelf.volume_name(wish.key))]
+    mounts = [snapshot_mount(store.volume_name(wish.key))]
     return mounts + [f"{stack.project}_{name}:/from/{name}:ro" for name in volumes]
 
 
@@ -113,7 +113,7 @@ def _copied(
         size = helper.ask("finish", names) or 0
     return Facts(
         key=wish.key, profile=stack.profile, checkout=stack.checkout, images=dict(images), uuid=wish.uuid,
-        positions=before, volumes=dict(volumes), bytes=size, made_unix_s=shelf.now_unix_s(),
+        positions=before, volumes=dict(volumes), bytes=size, made_unix_s=store.now_unix_s(),
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def ask_again(
     stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
 ) -> Any:
     """As `ask_script`, of a module that answers one request a line and stays for the next one."""
-    result = stack.converse(client, script_argv(package, module), json.dumps(request), timeout_s)
+    result = stack.ask_session(client, script_argv(package, module), json.dumps(request), timeout_s)
     return _answer(result, client, module)
 
 

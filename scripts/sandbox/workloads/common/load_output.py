@@ -79,7 +79,7 @@ class LoadOutput:
 
 def _figures(summary: dict[str, Any]) -> dict[str, Any]:
     seconds = summary["seconds"]
-    kinds = {name: Histogram.from_json(**told) for name, told in summary["kinds"].items()}
+    kinds = {name: Histogram.from_json(**content) for name, content in summary["kinds"].items()}
     merged = Histogram()
     for name, histogram in kinds.items():
         if name not in summary["background"]:

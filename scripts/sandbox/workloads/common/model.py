@@ -34,13 +34,15 @@ _VARIABLES = {"warmup_s": "WARMUP", "rows_per_table": "ROWS", "distribution": "D
 
 
 def refuse_unused(workload: "Workload", given: Iterable[str], name: str) -> None:
-    """Raises SandboxError (exit 2) for a parameter that the workload would not heed, by the names of `Parameters`."""
+    """Raises SandboxError (exit 2) for a parameter that the workload does not support, by the names of `Parameters`."""
     for parameter in given:
         if parameter in _NOT_FOR_ALL and parameter not in workload.uses:
             variable = _VARIABLES.get(parameter, parameter.upper())
             options = [word for word, field in type(workload).model_fields.items() if field.description]
             known = f"its own options: {', '.join(options)}" if options else "it has no options of its own"
-            raise SandboxError(f"the workload {name} does not heed {variable}", known, f"the same without {variable}")
+            raise SandboxError(
+                f"the workload {name} does not support {variable}", known, f"the same without {variable}"
+            )
 
 
 def make_parameters(**given: object) -> Parameters:
@@ -99,7 +101,7 @@ class Session:
     servers: Sequence[StackNode]
     parameters: Parameters
     seed: int
-    tell: Callable[[Event], None]
+    on_event: Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ class Workload(BaseModel, ABC):
 
     @property
     def uses(self) -> frozenset[str]:
-        """Which of TABLES, ROWS, DIST and RATE it heeds, by the names of `Parameters`."""
+        """Which of TABLES, ROWS, DIST and RATE it uses, by the names of `Parameters`."""
         return frozenset()
 
     def options(self) -> dict[str, OptionValue]:
@@ -148,8 +150,8 @@ class Workload(BaseModel, ABC):
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0])
-            told = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
-            raise SandboxError(f"OPTIONS: {name}={first['input']} cannot be used", told, "make help") from error
+            text = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
+            raise SandboxError(f"OPTIONS: {name}={first['input']} cannot be used", text, "make help") from error
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:  # noqa: ARG002  (some need none)
         """Its data; None where it needs none."""

@@ -7,7 +7,7 @@ from sandbox.errors import SandboxError
 from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import StackNode
 from sandbox.workloads.common.model import Session, WorkloadError
-from sandbox.workloads.common.sql import Answer, Statement, ask, target_at, targets_of
+from sandbox.workloads.common.sql import QueryResult, Statement, ask, target_at, targets_of
 
 ROWS_SEED = 1
 """Of the rows: the same on every server, and whenever they are made."""
@@ -130,7 +130,7 @@ def _refuse_foreign(session: Session, names: set[str]) -> None:
         raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<a schema of its own>")
 
 
-def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> Answer:
+def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> QueryResult:
     """``in_schema`` False: for where the schema may not exist yet."""
     target = target_at(session.writer)
     if not in_schema:
@@ -138,6 +138,6 @@ def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True
     return ask(session.stack, session.client, [target], statements, timeout_s=120)[target.name]
 
 
-def _require(answer: Answer, what: str) -> None:
+def _require(answer: QueryResult, what: str) -> None:
     if answer.error:
         raise WorkloadError(f"{what}: {answer.error}")

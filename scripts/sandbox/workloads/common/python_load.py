@@ -67,7 +67,7 @@ class PythonLoad(Workload):
         if wanted is None:
             return None
         if not self.consumes_data and prepared.find(session, wanted.prefix) == wanted and self.fit(session):
-            session.tell(Progress("prepare", f"data is there already: {wanted}"))
+            session.on_event(Progress("prepare", f"data is there already: {wanted}"))
             return wanted.record(None)
         began = time.monotonic()
         prepared.clear(session, wanted.prefix)
@@ -83,20 +83,20 @@ class PythonLoad(Workload):
     def make_data(self, session: Session, log: Path) -> None:
         """Makes the data anew, on the writer. Raises WorkloadError."""
         request = self._request(session, session.writer)
-        told: list[str] = []
+        output: list[str] = []
 
         def read(line: str) -> None:
             parsed = parse_line(line)
             if parsed and "progress" in parsed:
-                session.tell(Progress("prepare", str(parsed["progress"])))
+                session.on_event(Progress("prepare", str(parsed["progress"])))
             elif parsed and "error" in parsed:
-                told.append(f"error {parsed['error']}: {parsed['message']}")
+                output.append(f"error {parsed['error']}: {parsed['message']}")
             else:
-                told.append(line)
+                output.append(line)
 
         code = run_load(session.stack, session.client, _argv("prepare", request), PREPARE_LIMIT_S, log, read)
         if code:
-            raise WorkloadError(f"data could not be prepared: {told[-1] if told else f'exit code {code}'}")
+            raise WorkloadError(f"data could not be prepared: {output[-1] if output else f'exit code {code}'}")
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
         """Runs the scenario for the seconds of the phase."""
@@ -116,7 +116,7 @@ class PythonLoad(Workload):
         def read(line: str) -> None:
             second = output.feed(line)
             if second:
-                session.tell(second)
+                session.on_event(second)
 
         argv = _argv("load", request)
         code = run_load(session.stack, session.client, argv, seconds, log, read)

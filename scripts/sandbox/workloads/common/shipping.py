@@ -15,8 +15,8 @@ from sandbox.workloads.common.in_client import ask_script
 
 def folder_of(contents: Mapping[str, str]) -> str:
     """Where files lie in the client node once they were shipped; other files, another folder."""
-    told = json.dumps(contents, sort_keys=True).encode()
-    return f"/tmp/sandbox-{hashlib.sha256(told).hexdigest()[:16]}"  # noqa: S108  (in a container of one purpose)
+    content = json.dumps(contents, sort_keys=True).encode()
+    return f"/tmp/sandbox-{hashlib.sha256(content).hexdigest()[:16]}"  # noqa: S108  (in a container of one purpose)
 
 
 def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> str:

@@ -26,7 +26,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """One server's answer: the rows of each statement up to the first that failed, and that failure."""
 
     results: tuple[Rows, ...]
@@ -61,7 +61,7 @@ def ask(
     targets: Sequence[Target],
     statements: Sequence[Statement],
     timeout_s: float = 10.0,
-) -> dict[str, Answer]:
+) -> dict[str, QueryResult]:
     """Asks every target the same statements, all targets at once; answers by target name.
 
     A server that fails is an answer with ``error``. Raises SandboxError (exit 4) when the client node itself fails.
@@ -84,6 +84,6 @@ def ask(
     return {name: _answer(value) for name, value in raw.items()}
 
 
-def _answer(value: dict[str, Any]) -> Answer:
+def _answer(value: dict[str, Any]) -> QueryResult:
     results = tuple(tuple(tuple(row) for row in rows) for rows in value["results"])
-    return Answer(results, value["error"], value["error_code"])
+    return QueryResult(results, value["error"], value["error_code"])

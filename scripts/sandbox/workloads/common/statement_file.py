@@ -29,7 +29,7 @@ _ENDS = re.compile(r"(commit|rollback)(\s+work)?", re.IGNORECASE)
 
 
 @dataclass
-class Unit:
+class StatementUnit:
     """A statement, or all from BEGIN to COMMIT: what is drawn, and timed, as one transaction."""
 
     name: str
@@ -45,13 +45,13 @@ class _Statement:
     notes: dict[str, str]
 
 
-def parse_statements(text: str, file: str) -> list[Unit]:
+def parse_statements(text: str, file: str) -> list[StatementUnit]:
     """Units in the order of the file. Raises SandboxError (exit 2) naming file, line, and what is allowed.
 
     A comment line ``-- weight 10`` holds for the unit after it (1 without), ``-- name orders`` names it in the record.
     """
-    units: list[Unit] = []
-    open_unit: Unit | None = None
+    units: list[StatementUnit] = []
+    open_unit: StatementUnit | None = None
     for statement in _statements(text, file):
         pieces = _pieces(statement, file)
         begins, ends = _BEGINS.fullmatch(statement.text), _ENDS.fullmatch(statement.text)
@@ -100,9 +100,9 @@ def _statements(text: str, file: str) -> Iterator[_Statement]:
 
 
 def _made(parts: list[str], line: int, notes: dict[str, str]) -> Iterator[_Statement]:
-    told = "".join(parts).strip()
-    if told:
-        yield _Statement(told, line, notes)
+    text = "".join(parts).strip()
+    if text:
+        yield _Statement(text, line, notes)
 
 
 def _note(comment: str, notes: dict[str, str], line: int, inside: bool, file: str) -> None:
@@ -114,24 +114,24 @@ def _note(comment: str, notes: dict[str, str], line: int, inside: bool, file: st
     notes[found[1]] = found[2].strip()
 
 
-def _unit(statement: _Statement, pieces: list[Piece], number: int, file: str) -> Unit:
+def _unit(statement: _Statement, pieces: list[Piece], number: int, file: str) -> StatementUnit:
     word = re.split(r"\W", statement.text.lstrip("("), maxsplit=1)[0].lower()
     if word == "delimiter":
         _refuse(file, statement.line, "DELIMITER is a command of the command-line client, not of a server")
     name = statement.notes.get("name", f"{number}_{word}")
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         _refuse(file, statement.line, f"-- name {name}: a name is letters, digits, dots, dashes, at most 64")
-    return Unit(name, _weight(statement, file), statement.line, [pieces])
+    return StatementUnit(name, _weight(statement, file), statement.line, [pieces])
 
 
 def _weight(statement: _Statement, file: str) -> float:
-    told = statement.notes.get("weight", "1")
+    text = statement.notes.get("weight", "1")
     try:
-        weight = float(told)
+        weight = float(text)
     except ValueError:
         weight = 0.0
     if not 0 < weight < float("inf"):
-        _refuse(file, statement.line, f"-- weight {told}: a weight is a number above 0")
+        _refuse(file, statement.line, f"-- weight {text}: a weight is a number above 0")
     return weight
 
 
@@ -139,18 +139,18 @@ def _pieces(statement: _Statement, file: str) -> list[Piece]:
     """Text and placeholders by turns."""
     texts = _PLACEHOLDER.split(statement.text)
     pieces: list[Piece] = []
-    for place, told in enumerate(texts):
+    for place, text in enumerate(texts):
         if place % 2:
-            pieces.append(_placeholder(told, statement.line, file))
-        elif told:
-            pieces.append(told)
+            pieces.append(_placeholder(text, statement.line, file))
+        elif text:
+            pieces.append(text)
     return pieces
 
 
-def _placeholder(told: str, line: int, file: str) -> Piece:
-    name, *words = told.split() or [""]
+def _placeholder(text: str, line: int, file: str) -> Piece:
+    name, *words = text.split() or [""]
     if name not in PLACEHOLDERS:
-        _refuse(file, line, f"there is no ${{{told}}}; {did_you_mean(name, PLACEHOLDERS)}")
+        _refuse(file, line, f"there is no ${{{text}}}; {did_you_mean(name, PLACEHOLDERS)}")
     try:
         numbers = [int(word) for word in words]
     except ValueError:
@@ -161,11 +161,11 @@ def _placeholder(told: str, line: int, file: str) -> Piece:
     if name == "string":
         good = good and 1 <= numbers[0] <= LONGEST_STRING
     if not good:
-        _refuse(file, line, f"${{{told}}}: it is ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
+        _refuse(file, line, f"${{{text}}}: it is ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
     return [name, *numbers]
 
 
-def _refuse_twins(units: list[Unit], file: str) -> None:
+def _refuse_twins(units: list[StatementUnit], file: str) -> None:
     seen: dict[str, int] = {}
     for unit in units:
         if unit.name in seen:
@@ -173,5 +173,5 @@ def _refuse_twins(units: list[Unit], file: str) -> None:
         seen[unit.name] = unit.line
 
 
-def _refuse(file: str, line: int, told: str) -> NoReturn:
-    raise SandboxError(f"{file}:{line} cannot be used", told, f"mend the file; then: make bench WORKLOAD={file}")
+def _refuse(file: str, line: int, text: str) -> NoReturn:
+    raise SandboxError(f"{file}:{line} cannot be used", text, f"mend the file; then: make bench WORKLOAD={file}")

@@ -16,7 +16,7 @@ CONNECT_LIMIT_S = 120
 
 
 @dataclass(frozen=True)
-class Target:
+class Endpoint:
     """Where to connect, as whom. ``password`` was read from the client node's own file."""
 
     host: str
@@ -43,12 +43,12 @@ class Sent:
         self.others += other.others
 
 
-def read_target(request: dict[str, Any]) -> Target:
+def read_target(request: dict[str, Any]) -> Endpoint:
     """The target of a request; its password stands in the option file that the request names."""
     options = Parser()
     options.read(request["credentials"])
     password = options.get("client", "password")
-    return Target(request["host"], request["port"], request["user"], request["schema"], password)
+    return Endpoint(request["host"], request["port"], request["user"], request["schema"], password)
 
 
 def code_of(error: BaseException) -> int | None:
@@ -60,7 +60,7 @@ def code_of(error: BaseException) -> int | None:
 class Connection:
     """Opened once and kept, unless who uses it closes it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Endpoint) -> None:
         self._target = target
         self._connection: Any = None
         self._cursor: Any = None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from sandbox.workloads.in_client.scenario import Job, Scenario
 
 
-class ConnectionStorm(Scenario):
+class ConnectionStormScenario(Scenario):
     """Latency is that of connecting and of the query; hanging up comes after it."""
 
     def open(self) -> None:
@@ -29,4 +29,4 @@ class ConnectionStorm(Scenario):
 
 def make(job: Job) -> Scenario:
     """Every thread does the same."""
-    return ConnectionStorm(job)
+    return ConnectionStormScenario(job)

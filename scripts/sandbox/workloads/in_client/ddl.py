@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
 
-from sandbox.workloads.in_client.connection import Connection, Target
+from sandbox.workloads.in_client.connection import Connection, Endpoint
 from sandbox.workloads.in_client.scenario import Job, Scenario
 
 LOAD_TABLE = "ddl_load"
@@ -13,7 +13,7 @@ _ALTERATIONS = ("ADD COLUMN noted INT NOT NULL DEFAULT 0", "ADD INDEX filler (fi
 """One that newer servers do in an instant, and one that reads every row."""
 
 
-def prepare(target: Target, options: dict[str, Any], tell: Callable[[str], None]) -> None:
+def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], None]) -> None:
     """Makes the table that the accompanying threads work on."""
     connection = Connection(target)
     connection.open()
@@ -21,7 +21,7 @@ def prepare(target: Target, options: dict[str, Any], tell: Callable[[str], None]
     rows = options["load_rows"]
     for first in range(1, rows + 1, _BATCH):
         _fill(connection, LOAD_TABLE, range(first, min(rows, first + _BATCH - 1) + 1))
-    tell(f"created {LOAD_TABLE} with {rows} rows")
+    show(f"created {LOAD_TABLE} with {rows} rows")
     connection.close()
 
 

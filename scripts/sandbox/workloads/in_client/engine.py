@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
-from sandbox.workloads.in_client.connection import Target
+from sandbox.workloads.in_client.connection import Endpoint
 from sandbox.workloads.in_client.recorder import Tally
 from sandbox.workloads.in_client.scenario import Job, Scenario
 from sandbox.workloads.in_client.worker import Worker
@@ -27,11 +27,11 @@ def processes_for(threads: int, cpus: int) -> int:
     return max(1, min(threads, PROCESSES_PER_CPU * cpus, MOST_PROCESSES))
 
 
-def run_load(request: dict[str, Any], target: Target, make: Make, tell: Print) -> int:
+def run_load(request: dict[str, Any], target: Endpoint, make: Make, emit: Print) -> int:
     """Runs the load that a request asks for; returns the exit code: 0, or 1 where there was an error.
 
     ``request``: ``threads``, ``background`` (threads beside them), ``seconds``, ``rate_per_s`` or null, ``seed``,
-    ``options`` of the workload. ``tell`` prints one JSON line.
+    ``options`` of the workload. ``emit`` prints one JSON line.
     """
     threads = request["threads"]
     jobs = [
@@ -40,7 +40,7 @@ def run_load(request: dict[str, Any], target: Target, make: Make, tell: Print) -
     ]
     processes = processes_for(len(jobs), os.cpu_count() or 1)
     pipes = _start([jobs[first::processes] for first in range(processes)], request, make)
-    return _follow(pipes, request, tell)
+    return _follow(pipes, request, emit)
 
 
 def _start(shares: Sequence[Sequence[Job]], request: dict[str, Any], make: Make) -> list[Pipe]:
@@ -62,7 +62,7 @@ def _process(share: Sequence[Job], request: dict[str, Any], make: Make, failed: 
     Worker(scenarios, request["seconds"], request["rate_per_s"], failed).run(pipe)
 
 
-def _follow(pipes: Sequence[Pipe], request: dict[str, Any], tell: Print) -> int:
+def _follow(pipes: Sequence[Pipe], request: dict[str, Any], emit: Print) -> int:
     """Adds up what the processes report, second by second."""
     total = Tally()
     try:
@@ -71,18 +71,18 @@ def _follow(pipes: Sequence[Pipe], request: dict[str, Any], tell: Print) -> int:
         began = time.monotonic() + _HEAD_START_S
         for pipe in pipes:
             pipe.send(began)
-        ended = _reports(pipes, request["threads"], total, tell)
+        ended = _reports(pipes, request["threads"], total, emit)
     except (EOFError, BrokenPipeError):
         total.errors["unknown"] += 1
-        tell({"error": "unknown", "message": "a load process died"})
+        emit({"error": "unknown", "message": "a load process died"})
         ended = began = 0.0
     for code, message in total.messages.items():
-        tell({"error": code, "message": message})
-    tell({"summary": total.summary_json(max(ended - began, 0.0))})
+        emit({"error": code, "message": message})
+    emit({"summary": total.summary_json(max(ended - began, 0.0))})
     return 1 if total.errors else 0
 
 
-def _reports(pipes: Sequence[Pipe], threads: int, total: Tally, tell: Print) -> float:
+def _reports(pipes: Sequence[Pipe], threads: int, total: Tally, emit: Print) -> float:
     """Every process reports each second, then its end; a failing load ends sooner. Returns when the last ended."""
     open_pipes, ended, second = list(pipes), 0.0, 0
     while open_pipes:
@@ -97,5 +97,5 @@ def _reports(pipes: Sequence[Pipe], threads: int, total: Tally, tell: Print) -> 
                 whole = False
         total.merge(tally)
         if whole:
-            tell(tally.second_json(second, threads))
+            emit(tally.second_json(second, threads))
     return ended

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.workloads.in_client.connection import Connection, Target
+from sandbox.workloads.in_client.connection import Connection, Endpoint
 from sandbox.workloads.in_client.scenario import Job, Scenario
 
 INDEXES = ("KEY device_at (device, taken_us)", "KEY tag (tag)", "KEY reading (reading)")
@@ -34,17 +34,17 @@ def table_definition(number: int, indexes: int) -> str:
     return f"CREATE TABLE {table_name(number)} ({', '.join(columns)}) ENGINE=InnoDB"
 
 
-def prepare(target: Target, options: dict[str, Any], tell: Callable[[str], None]) -> None:
+def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], None]) -> None:
     """Makes the tables, empty."""
     connection = Connection(target)
     connection.open()
     for number in range(1, options["tables"] + 1):
         connection.other(table_definition(number, options["indexes"]))
-    tell(f"created {options['tables']} empty tables")
+    show(f"created {options['tables']} empty tables")
     connection.close()
 
 
-class Ingest(Scenario):
+class IngestScenario(Scenario):
     """A thread inserts into one table; where there are fewer tables than threads, they share."""
 
     def __init__(self, job: Job) -> None:
@@ -77,4 +77,4 @@ class Ingest(Scenario):
 
 def make(job: Job) -> Scenario:
     """Every thread does the same."""
-    return Ingest(job)
+    return IngestScenario(job)

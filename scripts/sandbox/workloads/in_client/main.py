@@ -11,7 +11,7 @@ from sandbox.workloads.in_client.connection import code_of, read_target
 from sandbox.workloads.in_client.engine import run_load
 
 
-def tell(line: dict[str, Any]) -> None:
+def emit(line: dict[str, Any]) -> None:
     """Prints one line at once."""
     sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
     sys.stdout.flush()
@@ -23,11 +23,11 @@ def main(arguments: list[str]) -> int:
     module = importlib.import_module(f"sandbox.workloads.in_client.{request['scenario']}")
     target = read_target(request)
     if step == "load":
-        return run_load(request, target, module.make, tell)
+        return run_load(request, target, module.make, emit)
     try:
-        module.prepare(target, request["options"], lambda text: tell({"progress": text}))
+        module.prepare(target, request["options"], lambda text: emit({"progress": text}))
     except pymysql.MySQLError as error:
-        tell({"error": str(code_of(error) or "unknown"), "message": f"{type(error).__name__}{error.args}"})
+        emit({"error": str(code_of(error) or "unknown"), "message": f"{type(error).__name__}{error.args}"})
         return 1
     return 0
 

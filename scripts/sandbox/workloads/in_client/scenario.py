@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sandbox.workloads.in_client.connection import Connection, Target
+from sandbox.workloads.in_client.connection import Connection, Endpoint
 
 
 class ExpectedRollbackError(Exception):
@@ -17,7 +17,7 @@ class ExpectedRollbackError(Exception):
 class Job:
     """What a thread is given. ``number`` counts all threads of the load from 0; ``options`` are the workload's."""
 
-    target: Target
+    target: Endpoint
     number: int
     threads: int
     seed: int

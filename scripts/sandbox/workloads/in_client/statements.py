@@ -27,7 +27,7 @@ def _read_units(file: str) -> list[dict[str, Any]]:
     return units
 
 
-class Statements(Scenario):
+class StatementsScenario(Scenario):
     """Draws a unit (a statement, or all from BEGIN to COMMIT) by weight, and fills its placeholders in."""
 
     def __init__(self, job: Job) -> None:
@@ -38,7 +38,7 @@ class Statements(Scenario):
     def draw(self) -> tuple[str, Callable[[], None]]:
         (unit,) = self.random.choices(self._units, cum_weights=self._bounds)
         statements = ["".join(map(self._piece, pieces)) for pieces in unit["statements"]]
-        return unit["name"], lambda: self._carry_out(statements)
+        return unit["name"], lambda: self._execute(statements)
 
     def _piece(self, piece: Any) -> str:
         """A piece is text, or a placeholder: its name and its numbers."""
@@ -51,7 +51,7 @@ class Statements(Scenario):
             return "".join(self.random.choices(_LETTERS, k=numbers[0]))
         return str(self.job.number + 1)
 
-    def _carry_out(self, statements: list[str]) -> None:
+    def _execute(self, statements: list[str]) -> None:
         for statement in statements:
             kind = kind_of(statement)
             if kind == "read":
@@ -64,4 +64,4 @@ class Statements(Scenario):
 
 def make(job: Job) -> Scenario:
     """Every thread does the same."""
-    return Statements(job)
+    return StatementsScenario(job)

@@ -18,7 +18,7 @@ _LONGEST_CUSTOMER_DATA = 500
 
 
 @dataclass(frozen=True)
-class Line:
+class OrderLine:
     """What is asked for in one line of a new order."""
 
     item: int
@@ -26,7 +26,7 @@ class Line:
     quantity: int
 
 
-class Tpcc(Scenario):
+class TpccScenario(Scenario):
     """A terminal: its home warehouse, and a deck of transactions dealt to the end before it is shuffled again."""
 
     def __init__(self, job: Job) -> None:
@@ -49,13 +49,13 @@ class Tpcc(Scenario):
         district, customer = draw.randint(1, DISTRICTS), tpcc.customer_id(draw, self._customers)
         lines = [self._draw_line() for _ in range(draw.randint(5, 15))]
         if tpcc.rolled_back(draw):
-            lines[-1] = Line(self._items + 1, lines[-1].supplier, lines[-1].quantity)
+            lines[-1] = OrderLine(self._items + 1, lines[-1].supplier, lines[-1].quantity)
         return partial(new_order, self.connection, self._home, district, customer, lines)
 
-    def _draw_line(self) -> Line:
+    def _draw_line(self) -> OrderLine:
         draw = self.random
         supplier = tpcc.supply_warehouse(draw, self._home, self._warehouses)
-        return Line(tpcc.item_id(draw, self._items), supplier, draw.randint(1, 10))
+        return OrderLine(tpcc.item_id(draw, self._items), supplier, draw.randint(1, 10))
 
     def _draw_payment(self) -> Callable[[], None]:
         draw = self.random
@@ -85,14 +85,14 @@ class Tpcc(Scenario):
 
 def make(job: Job) -> Scenario:
     """Every thread is a terminal."""
-    return Tpcc(job)
+    return TpccScenario(job)
 
 
 def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0, tzinfo=None)
 
 
-def new_order(connection: Connection, warehouse: int, district: int, customer: int, lines: list[Line]) -> None:
+def new_order(connection: Connection, warehouse: int, district: int, customer: int, lines: list[OrderLine]) -> None:
     """Clause 2.4.2. Raises ExpectedRollbackError where the last item is one that there is none of."""
     home = (warehouse, district)
     connection.begin()
@@ -117,7 +117,7 @@ def new_order(connection: Connection, warehouse: int, district: int, customer: i
     connection.commit()
 
 
-def _order_line(connection: Connection, key: tuple[int, int, int, int], line: Line) -> None:
+def _order_line(connection: Connection, key: tuple[int, int, int, int], line: OrderLine) -> None:
     """One line of an order: price, stock, and the line itself."""
     _, district, warehouse, _ = key
     found = connection.read("SELECT i_price, i_name, i_data FROM tpcc_item WHERE i_id = %s", (line.item,))
@@ -171,8 +171,8 @@ def payment(
         "SELECT c_credit, c_data FROM tpcc_customer WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s FOR UPDATE", key
     )
     if credit == "BC":
-        told = f"{number} {customer_home[1]} {customer_home[0]} {district} {warehouse} {amount} | {data}"
-        data = told[:_LONGEST_CUSTOMER_DATA]
+        text = f"{number} {customer_home[1]} {customer_home[0]} {district} {warehouse} {amount} | {data}"
+        data = text[:_LONGEST_CUSTOMER_DATA]
     connection.write(
         "UPDATE tpcc_customer SET c_balance = c_balance - %s, c_ytd_payment = c_ytd_payment + %s,"
         " c_payment_cnt = c_payment_cnt + 1, c_data = %s WHERE c_w_id = %s AND c_d_id = %s AND c_id = %s",

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from sandbox.workloads.in_client.connection import Connection, Row, Target
+from sandbox.workloads.in_client.connection import Connection, Endpoint, Row
 from sandbox.workloads.in_client.tpcc_random import Strings, name_of_load
 from sandbox.workloads.in_client.tpcc_schema import PREFIX, definitions
 
@@ -25,7 +25,7 @@ HISTORY_COLUMNS = "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount,
 
 
 @dataclass(frozen=True)
-class Unit:
+class DataUnit:
     """A piece of the data that one process makes: ``what`` is items, stock, warehouse or district."""
 
     what: str
@@ -40,19 +40,19 @@ def first_new_order(customers: int) -> int:
     return customers - round(customers * _UNDELIVERED_SHARE) + 1
 
 
-def units_of(warehouses: int, items: int) -> list[Unit]:
+def units_of(warehouses: int, items: int) -> list[DataUnit]:
     """All pieces, the large ones first."""
     slices = [(first, min(items, first + _ITEMS_OF_A_UNIT - 1)) for first in range(1, items + 1, _ITEMS_OF_A_UNIT)]
     homes = range(1, warehouses + 1)
     return [
-        *(Unit("district", home, district) for home in homes for district in range(1, DISTRICTS + 1)),
-        *(Unit("stock", home, first=first, last=last) for home in homes for first, last in slices),
-        *(Unit("items", first=first, last=last) for first, last in slices),
-        *(Unit("warehouse", home) for home in homes),
+        *(DataUnit("district", home, district) for home in homes for district in range(1, DISTRICTS + 1)),
+        *(DataUnit("stock", home, first=first, last=last) for home in homes for first, last in slices),
+        *(DataUnit("items", first=first, last=last) for first, last in slices),
+        *(DataUnit("warehouse", home) for home in homes),
     ]
 
 
-def prepare(target: Target, options: dict[str, Any], tell: Callable[[str], None]) -> None:
+def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], None]) -> None:
     """Makes tables and data; ``options``: warehouses, customers of a district, items. Raises pymysql.MySQLError."""
     connection = Connection(target)
     connection.open()
@@ -65,10 +65,10 @@ def prepare(target: Target, options: dict[str, Any], tell: Callable[[str], None]
         jobs = ((target, unit, options["customers"], options["items"]) for unit in units)
         for done, _ in enumerate(pool.imap_unordered(_make_unit, jobs), start=1):
             if 10 * done // len(units) > 10 * (done - 1) // len(units):
-                tell(f"{100 * done // len(units)}% of the data is there")
+                show(f"{100 * done // len(units)}% of the data is there")
 
 
-def _make_unit(job: tuple[Target, Unit, int, int]) -> None:
+def _make_unit(job: tuple[Endpoint, DataUnit, int, int]) -> None:
     target, unit, customers, items = job
     connection = Connection(target)
     connection.open()
@@ -90,7 +90,7 @@ def _insert(connection: Connection, table: str, rows: Iterable[Row]) -> None:
 class Maker:
     """Rows of one piece; the same piece has the same rows each time, but for the time of day."""
 
-    def __init__(self, unit: Unit, customers: int, items: int) -> None:
+    def __init__(self, unit: DataUnit, customers: int, items: int) -> None:
         self._unit, self._customers, self._items = unit, customers, items
         self._draw = random.Random(f"{unit}")  # noqa: S311  (data, no secret)
         self._strings = Strings(self._draw)

@@ -50,7 +50,7 @@ def test_a_difference_is_shown_as_a_share_or_in_its_unit() -> None:
     assert ERRORS.difference(0, 3) == 3 == ERRORS.shown(3)
 
 
-def test_an_unfit_canary_or_an_unsteady_arm_takes_the_word_away() -> None:
+def test_an_unfit_canary_or_an_unsteady_variant_takes_the_word_away() -> None:
     better = judged(FASTER)
     assert qualified(better, False, [0.25, 0.0]) == better
     assert qualified(better, True, [0, 0]).word == "unfit"
@@ -71,8 +71,8 @@ def simulated(seed: int, blocks: int, effect: float = 0.0) -> list[float]:
     differences = []
     for block in range(blocks):
         first, second = machine[2 * block : 2 * block + 2]
-        baseline, arm = (first, second) if draw.random() < 0.5 else (second, first)
-        differences.append(float(arm - baseline) + effect)
+        baseline, variant = (first, second) if draw.random() < 0.5 else (second, first)
+        differences.append(float(variant - baseline) + effect)
     return differences
 
 
@@ -93,7 +93,7 @@ def test_the_interval_covers_what_is_there(blocks: int) -> None:
 
 
 def test_the_same_in_an_order_that_is_not_randomized_would_not_do() -> None:
-    """What the randomized blocks are for: all of one arm, then all of the other, on the same machine."""
+    """What the randomized blocks are for: all of one variant, then all of the other, on the same machine."""
     alarms = 0
     for seed in range(500):
         draw = np.random.default_rng(seed)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pymysql
 
-from sandbox.workloads.in_client.connection import Target
+from sandbox.workloads.in_client.connection import Endpoint
 
-TARGET = Target("mysql1", 3306, "sbtest", "sbtest", "secret")
+TARGET = Endpoint("mysql1", 3306, "sbtest", "sbtest", "secret")
 Answer = Callable[[str], list[tuple[Any, ...]]]
 
 

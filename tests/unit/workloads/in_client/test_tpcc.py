@@ -22,9 +22,9 @@ def database() -> SqliteConnection:
     return SqliteConnection(2)
 
 
-def terminal(connection: Any, number: int = 0) -> tpcc.Tpcc:
+def terminal(connection: Any, number: int = 0) -> tpcc.TpccScenario:
     """A terminal on the small database."""
-    made = tpcc.Tpcc(Job(TARGET, number, 4, 7, OPTIONS))
+    made = tpcc.TpccScenario(Job(TARGET, number, 4, 7, OPTIONS))
     made.connection = connection
     return made
 
@@ -97,7 +97,7 @@ def test_a_district_without_new_orders_is_no_break(database: SqliteConnection) -
 
 
 def test_an_item_that_there_is_none_of_takes_the_order_back(database: SqliteConnection) -> None:
-    lines = [tpcc.Line(1, 1, 5), tpcc.Line(ITEMS + 1, 1, 5)]
+    lines = [tpcc.OrderLine(1, 1, 5), tpcc.OrderLine(ITEMS + 1, 1, 5)]
     with pytest.raises(ExpectedRollbackError):
         tpcc.new_order(database, 1, 1, 1, lines)  # type: ignore[arg-type]
     assert database.one("SELECT d_next_o_id FROM tpcc_district WHERE d_w_id = 1 AND d_id = 1") == CUSTOMERS + 1
@@ -106,7 +106,7 @@ def test_an_item_that_there_is_none_of_takes_the_order_back(database: SqliteConn
 
 def test_a_new_order_takes_from_the_stock_of_its_suppliers(database: SqliteConnection) -> None:
     database.write("UPDATE tpcc_stock SET s_quantity = 15 WHERE s_i_id IN (1, 2)")
-    tpcc.new_order(database, 1, 3, 7, [tpcc.Line(1, 1, 5), tpcc.Line(2, 2, 6)])  # type: ignore[arg-type]
+    tpcc.new_order(database, 1, 3, 7, [tpcc.OrderLine(1, 1, 5), tpcc.OrderLine(2, 2, 6)])  # type: ignore[arg-type]
     stock = "SELECT s_quantity, s_ytd, s_order_cnt, s_remote_cnt FROM tpcc_stock"
     assert database.read(f"{stock} WHERE s_w_id = 1 AND s_i_id = 1") == ((10, 5, 1, 0),)
     assert database.read(f"{stock} WHERE s_w_id = 2 AND s_i_id = 2") == ((15 - 6 + 91, 6, 1, 1),)

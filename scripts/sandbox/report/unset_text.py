@@ -1,4 +1,4 @@
-"""PURE: what differs between arms though nobody set it, as Markdown."""
+"""PURE: what differs between variants though nobody set it, as Markdown."""
 
 from collections.abc import Sequence
 
@@ -10,23 +10,23 @@ _MOST = 20
 _LONGEST = 60
 
 
-def unset_told(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """A heading and a list, one line for each pair of arms; nothing where they differ in nothing of the kind."""
-    told = [_line(part, each) for each in unset_differences(part, records)]
-    return ["### Values that nobody set, and that differ", "\n".join(told)] if told else []
+def unset_text(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    """A heading and a list, one line for each pair of variants; nothing where they differ in nothing of the kind."""
+    text = [_line(part, each) for each in unset_differences(part, records)]
+    return ["### Values that nobody set, and that differ", "\n".join(text)] if text else []
 
 
 def _line(part: MatrixPart, found: UnsetDifferences) -> str:
     levels = {cell.name: cell.levels for cell in part.cells}
     ours, theirs = levels[found.cell], levels[found.baseline]
     changed = [factor for factor, level in ours.items() if level != theirs[factor]]
-    arm = ", ".join(f"{factor} {ours[factor]} against {theirs[factor]}" for factor in changed)
+    variant = ", ".join(f"{factor} {ours[factor]} against {theirs[factor]}" for factor in changed)
     cause = f"another {' and '.join(found.causes)}" if found.causes else "it follows from what was asked for"
-    values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.arm)}" for each in found.values[:_MOST]]
+    values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in found.values[:_MOST]]
     more = len(found.values) - len(values)
     values += [f"and {more} more"] if more else []
     values += [f"{found.only_one} variables only one of them has"] if found.only_one else []
-    return f"- {arm} ({cause}): {'; '.join(values)}"
+    return f"- {variant} ({cause}): {'; '.join(values)}"
 
 
 def _short(value: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Whether arms differ only in what was asked for: their servers' effective variables, compared."""
+"""Whether variants differ only in what was asked for: their servers' effective variables, compared."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,27 +20,27 @@ the two.
 
 
 @dataclass(frozen=True, slots=True)
-class ArmDifference:
-    """A variable that two arms do not share; None where a server does not have it."""
+class VariantDifference:
+    """A variable that two variants do not share; None where a server does not have it."""
 
     server: str
     variable: str
     baseline: str | None
-    arm: str | None
+    variant: str | None
 
     def __str__(self) -> str:
-        return f"{self.server}: {self.variable} is {self.arm}, the baseline has {self.baseline}"
+        return f"{self.server}: {self.variable} is {self.variant}, the baseline has {self.baseline}"
 
 
-def differences(baseline: Mapping[str, Variables], arm: Mapping[str, Variables]) -> list[ArmDifference]:
+def differences(baseline: Mapping[str, Variables], variant: Mapping[str, Variables]) -> list[VariantDifference]:
     """Every variable that differs, server by server in their order: a source against a source."""
     found = []
-    for (name, ours), theirs in zip(arm.items(), baseline.values(), strict=False):
+    for (name, ours), theirs in zip(variant.items(), baseline.values(), strict=False):
         mine, others = _spread_out(ours), _spread_out(theirs)
         for variable in sorted({*mine, *others}):
             pair = others.get(variable), mine.get(variable)
             if not same(*pair) and not identifies_a_node(variable):
-                found.append(ArmDifference(name, variable, *pair))
+                found.append(VariantDifference(name, variable, *pair))
     return found
 
 
@@ -69,18 +69,18 @@ def _word(value: str) -> str:
 
 
 def unasked(
-    found: list[ArmDifference], planned_baseline: Variables, planned_arm: Variables
-) -> tuple[list[ArmDifference], list[ArmDifference]]:
+    found: list[VariantDifference], planned_baseline: Variables, planned_variant: Variables
+) -> tuple[list[VariantDifference], list[VariantDifference]]:
     """(wrong, free): what a layer set alike in both and is not alike; and what no layer set at all.
 
-    ``planned``: the variables that component, settings and SET= give the servers of each arm. What they give
+    ``planned``: the variables that component, settings and SET= give the servers of each variant. What they give
     differently was asked for.
     """
-    of_baseline, of_arm = _by_one_name(planned_baseline), _by_one_name(planned_arm)
+    of_baseline, of_variant = _by_one_name(planned_baseline), _by_one_name(planned_variant)
     wrong, free = [], []
     for each in found:
         name = _one_name(each.variable.partition(":")[0])
-        planned = of_baseline.get(name), of_arm.get(name)
+        planned = of_baseline.get(name), of_variant.get(name)
         if planned == (None, None):
             free.append(each)
         elif planned[0] is not None and same(*planned):
@@ -90,8 +90,8 @@ def unasked(
 
 def not_in_effect(
     asked: Sequence[tuple[str | None, str, str]], servers: Mapping[str, Variables]
-) -> list[ArmDifference]:
-    """What SET= asked for and a server says otherwise of itself (``baseline``: as typed, ``arm``: the server's answer).
+) -> list[VariantDifference]:
+    """Settings of SET= that are not in effect (``baseline``: as typed, ``variant``: the server's answer).
 
     ``asked``: (term or None, name, value) as SET= takes them, the last one of a name counts. A server that has no such
     variable says nothing; what it refuses to start with is its own affair. But the isolation, which every server has,
@@ -104,7 +104,7 @@ def not_in_effect(
         for name, value in wanted.items():
             answer = answers.get(name)
             if not identifies_a_node(name) and not _is_proved(name, value, answer):
-                found.append(ArmDifference(server, name, value, answer))
+                found.append(VariantDifference(server, name, value, answer))
     return found
 
 
@@ -114,11 +114,11 @@ def _is_proved(name: str, value: str, answer: str | None) -> bool:
     return same(_plain(value), _plain(answer))
 
 
-def refusal(found: ArmDifference) -> str:
+def refusal(found: VariantDifference) -> str:
     """What `not_in_effect` has found, in words."""
-    if found.arm is None:
+    if found.variant is None:
         return f"{found.server} has no {found.variable} to prove {found.baseline} by"
-    return f"{found.server}: {found.variable} is {found.arm}, not {found.baseline}"
+    return f"{found.server}: {found.variable} is {found.variant}, not {found.baseline}"
 
 
 def _is_called(server: str, term: str) -> bool:

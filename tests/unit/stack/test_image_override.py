@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import Answer
-from sandbox.stack.given import given_image, volumes_of
+from sandbox.stack.engine import CommandResult
+from sandbox.stack.image_override import image_override, volumes_of
 from unit.stack.fake_docker import FakeDocker, answer
 
 LOADED = "sha256:" + "b" * 64
@@ -22,7 +22,7 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-class Shelf(FakeDocker):
+class ImageStore(FakeDocker):
     """An engine's images by name; ``load`` brings one that takes the names of its archive."""
 
     def __init__(self, named: dict[str, str], brings: tuple[str, ...] = (), fails: bool = False) -> None:
@@ -33,23 +33,23 @@ class Shelf(FakeDocker):
         self.on("^tag ", self._tagged)
         self.on("^rmi ", self._removed)
 
-    def _known(self, argv: tuple[str, ...]) -> Answer:
+    def _known(self, argv: tuple[str, ...]) -> CommandResult:
         found = argv[-1] if argv[-1] in self.named.values() else self.named.get(argv[-1])
         return answer(f"{found}\n") if found else answer(code=1, stderr="No such image")
 
-    def _loaded(self, argv: tuple[str, ...]) -> Answer:
+    def _loaded(self, argv: tuple[str, ...]) -> CommandResult:
         self.named |= dict.fromkeys(self.brings, LOADED)
         if not self.brings:
             self.named["<none>"] = LOADED
         told = "".join(f"Loaded image: {name}\n" for name in self.brings) or f"Loaded image ID: {LOADED}\n"
         return answer(code=1, stderr="no space left on device") if self.fails else answer(told)
 
-    def _tagged(self, argv: tuple[str, ...]) -> Answer:
+    def _tagged(self, argv: tuple[str, ...]) -> CommandResult:
         source = self.named.get(argv[1], argv[1])
         self.named[argv[2]] = source
         return answer()
 
-    def _removed(self, argv: tuple[str, ...]) -> Answer:
+    def _removed(self, argv: tuple[str, ...]) -> CommandResult:
         return answer() if self.named.pop(argv[1], None) else answer(code=1)
 
 
@@ -66,56 +66,56 @@ def archive(folder: Path, *images: dict[str, Any], name: str = "image.tar") -> s
 
 @pytest.mark.parametrize("word", ["mysql:9.7.2", PUBLISHED])
 def test_a_local_tag_or_identity_is_the_image_that_it_names(word: str) -> None:
-    shelf = Shelf({"mysql:9.7.2": PUBLISHED})
-    with given_image(word, "HEAD_IMAGE", shelf) as identity:
+    store = ImageStore({"mysql:9.7.2": PUBLISHED})
+    with image_override(word, "HEAD_IMAGE", store) as identity:
         assert identity == PUBLISHED
-    assert shelf.named == {"mysql:9.7.2": PUBLISHED}
+    assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
 def test_what_is_not_here_is_refused_in_three_lines_and_never_pulled() -> None:
-    shelf = Shelf({})
-    with pytest.raises(SandboxError) as refused, given_image("mine:1", "HEAD_IMAGE", shelf):
+    store = ImageStore({})
+    with pytest.raises(SandboxError) as refused, image_override("mine:1", "HEAD_IMAGE", store):
         pass
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert refused.value.lines()[0] == "HEAD_IMAGE=mine:1 is not on this engine"
-    assert not shelf.called("pull")
+    assert not store.called("pull")
 
 
 def test_an_archive_is_loaded_and_removed_again(tmp_path: Path) -> None:
-    shelf = Shelf({}, brings=("mine:1",))
-    with given_image(archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", shelf) as identity:
+    store = ImageStore({}, brings=("mine:1",))
+    with image_override(archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", store) as identity:
         assert identity == LOADED
-        (kept,) = shelf.named
+        (kept,) = store.named
         assert kept.startswith("sandbox/given:")
-    assert shelf.named == {}
+    assert store.named == {}
 
 
 def test_an_archive_that_calls_itself_what_is_published_does_not_become_the_base(tmp_path: Path) -> None:
-    shelf = Shelf({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
-    with given_image(archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]}), "HEAD_IMAGE", shelf) as identity:
-        assert identity == LOADED and shelf.named["mysql:9.7.2"] == PUBLISHED
-    assert shelf.named == {"mysql:9.7.2": PUBLISHED}
+    store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
+    with image_override(archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]}), "HEAD_IMAGE", store) as identity:
+        assert identity == LOADED and store.named["mysql:9.7.2"] == PUBLISHED
+    assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
 def test_an_image_that_was_here_already_stays(tmp_path: Path) -> None:
-    shelf = Shelf({"mine:1": LOADED}, brings=("mine:1",))
-    with given_image(archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", shelf):
+    store = ImageStore({"mine:1": LOADED}, brings=("mine:1",))
+    with image_override(archive(tmp_path, {"RepoTags": ["mine:1"]}), "HEAD_IMAGE", store):
         pass
-    assert shelf.named == {"mine:1": LOADED}
+    assert store.named == {"mine:1": LOADED}
 
 
 def test_an_archive_without_a_name_is_found_by_its_identity(tmp_path: Path) -> None:
-    shelf = Shelf({})
-    with given_image(archive(tmp_path, {"RepoTags": None}), "HEAD_IMAGE", shelf) as identity:
+    store = ImageStore({})
+    with image_override(archive(tmp_path, {"RepoTags": None}), "HEAD_IMAGE", store) as identity:
         assert identity == LOADED
 
 
 def test_a_load_that_fails_gives_names_back_too(tmp_path: Path) -> None:
-    shelf = Shelf({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",), fails=True)
+    store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",), fails=True)
     word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})
-    with pytest.raises(SandboxError, match="docker load failed"), given_image(word, "HEAD_IMAGE", shelf):
+    with pytest.raises(SandboxError, match="docker load failed"), image_override(word, "HEAD_IMAGE", store):
         pass
-    assert shelf.named == {"mysql:9.7.2": PUBLISHED}
+    assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
 def test_what_is_no_archive_of_one_image_is_refused_before_it_is_loaded(tmp_path: Path) -> None:
@@ -127,17 +127,17 @@ def test_what_is_no_archive_of_one_image_is_refused_before_it_is_loaded(tmp_path
         archive(tmp_path, {"RepoTags": []}, {"RepoTags": []}, name="two.tar.gz"): "it holds 2 images",
     }
     for word, known in wrong.items():
-        shelf = Shelf({})
-        with pytest.raises(SandboxError) as refused, given_image(word, "BASE_IMAGE", shelf):
+        store = ImageStore({})
+        with pytest.raises(SandboxError) as refused, image_override(word, "BASE_IMAGE", store):
             pass
         assert refused.value.what == f"BASE_IMAGE={word} is no archive of an image"
         assert refused.value.exit_code is ExitCode.ENVIRONMENT and known in refused.value.known
-        assert not shelf.called("load")
+        assert not store.called("load")
 
 
 def test_volumes_are_what_the_image_declares() -> None:
-    shelf = Shelf({})
-    shelf.on("^image inspect .*Volumes", answer('{"/var/lib/mysql":{}}\n'))
-    assert volumes_of(PUBLISHED, shelf) == {"/var/lib/mysql"}
-    shelf.on("^image inspect .*Volumes", answer("null\n"))
-    assert volumes_of(PUBLISHED, shelf) == set()
+    store = ImageStore({})
+    store.on("^image inspect .*Volumes", answer('{"/var/lib/mysql":{}}\n'))
+    assert volumes_of(PUBLISHED, store) == {"/var/lib/mysql"}
+    store.on("^image inspect .*Volumes", answer("null\n"))
+    assert volumes_of(PUBLISHED, store) == set()

@@ -1,4 +1,4 @@
-"""The shelf of snapshots: found when finished and here, trimmed by last use, removed with their checkout."""
+"""The store of snapshots: found when finished and here, trimmed by last use, removed with their checkout."""
 
 import os
 from pathlib import Path
@@ -10,8 +10,8 @@ from sandbox.library import load_library
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.stack.snapshots import restore, shelf
-from sandbox.stack.snapshots.shelf import Facts
+from sandbox.stack.snapshots import restore, store
+from sandbox.stack.snapshots.store import Facts
 from unit.stack.fake_docker import FakeDocker, answer
 
 MIB = 1 << 20
@@ -42,49 +42,49 @@ def facts(key: str, megabytes: int = 1, **fields: Any) -> Facts:
 
 def put(docker: FakeDocker, each: Facts, used_unix_s: float = 1.0) -> None:
     """A finished snapshot."""
-    docker.volumes[shelf.volume_name(each.key)] = {shelf.LABEL: each.key, "sandbox.checkout": each.checkout}
-    shelf.keep(each)
-    path = shelf._path(each.key)
+    docker.volumes[store.volume_name(each.key)] = {store.LABEL: each.key, "sandbox.checkout": each.checkout}
+    store.keep(each)
+    path = store._path(each.key)
     os.utime(path, (used_unix_s, used_unix_s))
 
 
 def test_one_that_was_cut_short_is_not_found(docker: FakeDocker) -> None:
-    docker.volumes[shelf.volume_name("a")] = {shelf.LABEL: "a", "sandbox.checkout": "/here"}
-    assert shelf.find(docker, "a") is None
+    docker.volumes[store.volume_name("a")] = {store.LABEL: "a", "sandbox.checkout": "/here"}
+    assert store.find(docker, "a") is None
     put(docker, facts("a"))
-    assert shelf.find(docker, "a") is not None
+    assert store.find(docker, "a") is not None
 
 
 def test_one_of_another_engine_is_not_found(docker: FakeDocker) -> None:
-    shelf.keep(facts("a"))
-    assert shelf.find(docker, "a") is None
-    assert shelf.snapshots(docker) == []
+    store.keep(facts("a"))
+    assert store.find(docker, "a") is None
+    assert store.snapshots(docker) == []
 
 
 def test_beyond_the_cap_the_least_recently_used_go(docker: FakeDocker) -> None:
     for number, key in enumerate("abc"):
         put(docker, facts(key, megabytes=4), used_unix_s=100.0 + number)
-    shelf.touch(shelf.snapshots(docker)[-1])
-    gone = shelf.trim(docker, cap_bytes=9 * MIB)
+    store.touch(store.snapshots(docker)[-1])
+    gone = store.trim(docker, cap_bytes=9 * MIB)
     assert [each.facts.key for each in gone] == ["b"]
-    assert {each.facts.key for each in shelf.snapshots(docker)} == {"a", "c"}
-    assert shelf.volume_name("b") not in docker.volumes
+    assert {each.facts.key for each in store.snapshots(docker)} == {"a", "c"}
+    assert store.volume_name("b") not in docker.volumes
 
 
 def test_clean_removes_those_of_its_checkout_finished_or_not(docker: FakeDocker) -> None:
     put(docker, facts("a"))
     put(docker, facts("b", checkout="/elsewhere"))
-    docker.volumes[shelf.volume_name("half")] = {shelf.LABEL: "half", "sandbox.checkout": "/here"}
-    assert shelf.forget_all(docker, "/here") == (2, 1)
-    assert [each.facts.key for each in shelf.snapshots(docker)] == ["b"]
-    assert shelf.forget_all(docker, None) == (1, 0)
+    docker.volumes[store.volume_name("half")] = {store.LABEL: "half", "sandbox.checkout": "/here"}
+    assert store.forget_all(docker, "/here") == (2, 1)
+    assert [each.facts.key for each in store.snapshots(docker)] == ["b"]
+    assert store.forget_all(docker, None) == (1, 0)
 
 
 def test_a_volume_in_use_stays_known(docker: FakeDocker) -> None:
     put(docker, facts("a"))
     docker.on("^volume rm", answer(code=1, stderr="volume is in use"))
-    shelf.forget(docker, ["a"])
-    assert shelf.find(docker, "a") is not None
+    store.forget(docker, ["a"])
+    assert store.find(docker, "a") is not None
 
 
 @pytest.mark.parametrize(

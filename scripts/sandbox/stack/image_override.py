@@ -19,7 +19,7 @@ _LOADED = re.compile(r"^Loaded image(?: ID)?: (\S+)$", re.MULTILINE)
 
 
 @contextmanager
-def given_image(word: str, variable: str, docker: Docker) -> Iterator[str]:
+def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
     """The identity (``sha256:…``) of a local tag, of an identity, or of the one image of an archive.
 
     What an archive brought is removed on leaving, and the names that it carries go back to whom they belonged: a build
@@ -67,8 +67,8 @@ def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
     with locked("given-image", lambda: None):
         before = {name: _known(name, docker) for name in names}
         try:
-            told = docker.ask("load", "--input", str(path.resolve()))
-            identity = _known(_LOADED.findall(told)[-1], docker)
+            text = docker.ask("load", "--input", str(path.resolve()))
+            identity = _known(_LOADED.findall(text)[-1], docker)
             docker.ask("tag", identity or "", own)
         finally:
             for name, owner in before.items():

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.stack.conversation import Conversations
+from sandbox.stack.sql_session import SqlSessions
 
 ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"
@@ -42,14 +42,14 @@ def machine() -> Machine:
     return Machine()
 
 
-def ask(talks: Conversations, program: str, line: str = "?", timeout_s: float = 10.0) -> tuple[int, str]:
+def ask(talks: SqlSessions, program: str, line: str = "?", timeout_s: float = 10.0) -> tuple[int, str]:
     """Exit code and answer."""
     result = talks.ask("client1", [sys.executable, "-c", program], line, timeout_s)
     return result.code, result.stdout or result.stderr
 
 
 def test_the_same_command_answers_again(machine: Machine) -> None:
-    talks = Conversations(machine.begin)
+    talks = SqlSessions(machine.begin)
     (one, first), (two, second) = ask(talks, ECHO, "a"), ask(talks, ECHO, "b")
     pid = str(machine.begun[0].pid)
     assert (one, first, two, second) == (0, f"{pid} a", 0, f"{pid} b")
@@ -57,15 +57,15 @@ def test_the_same_command_answers_again(machine: Machine) -> None:
 
 
 def test_what_is_no_answer_is_passed_over(machine: Machine) -> None:
-    assert ask(Conversations(machine.begin), WARNS) == (0, "yes")
+    assert ask(SqlSessions(machine.begin), WARNS) == (0, "yes")
 
 
 def test_a_command_that_ends_tells_how(machine: Machine) -> None:
-    assert ask(Conversations(machine.begin), FAILS) == (1, "first\nno such table")
+    assert ask(SqlSessions(machine.begin), FAILS) == (1, "first\nno such table")
 
 
 def test_one_that_ended_since_is_begun_again(machine: Machine) -> None:
-    talks = Conversations(machine.begin)
+    talks = SqlSessions(machine.begin)
     ask(talks, ECHO)
     os.killpg(machine.begun[0].pid, signal.SIGKILL)
     machine.begun[0].wait()
@@ -73,14 +73,14 @@ def test_one_that_ended_since_is_begun_again(machine: Machine) -> None:
 
 
 def test_no_answer_in_time_ends_it_so_that_a_late_one_is_not_taken_for_the_next(machine: Machine) -> None:
-    talks = Conversations(machine.begin)
+    talks = SqlSessions(machine.begin)
     with pytest.raises(TimeoutError):
         ask(talks, SILENT, timeout_s=0.3)
     assert machine.begun[0].poll() is not None
 
 
 def test_its_input_ends_with_whoever_asked(machine: Machine) -> None:
-    talks = Conversations(machine.begin)
+    talks = SqlSessions(machine.begin)
     ask(talks, ECHO)
     (process,) = machine.begun
     assert process.stdin

@@ -1,29 +1,31 @@
-"""Arms may differ in what was asked for, and in what makes a node that node."""
+"""Variants may differ in what was asked for, and in what makes a node that node."""
 
 import pytest
 
-from sandbox.results.arms import ArmDifference, differences, not_in_effect, refusal, same, unasked
 from sandbox.results.identity import identifies_a_node
+from sandbox.results.variants import VariantDifference, differences, not_in_effect, refusal, same, unasked
 
 BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
 
 
 def test_what_differs_is_told_by_server() -> None:
-    arm = {"mysql1": {**BASELINE["mysql1"], "server_uuid": "b", "sync_binlog": "1"}}
-    (found,) = differences(BASELINE, arm)
-    assert found == ArmDifference("mysql1", "sync_binlog", "0", "1")
+    variant = {"mysql1": {**BASELINE["mysql1"], "server_uuid": "b", "sync_binlog": "1"}}
+    (found,) = differences(BASELINE, variant)
+    assert found == VariantDifference("mysql1", "sync_binlog", "0", "1")
     assert str(found) == "mysql1: sync_binlog is 1, the baseline has 0"
 
 
-def test_a_variable_that_one_arm_lacks_differs() -> None:
-    arm = {"mysql1": {**BASELINE["mysql1"], "thread_pool_size": "2"}}
-    assert [(each.variable, each.baseline) for each in differences(BASELINE, arm)] == [("thread_pool_size", None)]
+def test_a_variable_that_one_variant_lacks_differs() -> None:
+    variant = {"mysql1": {**BASELINE["mysql1"], "thread_pool_size": "2"}}
+    assert [(each.variable, each.baseline) for each in differences(BASELINE, variant)] == [("thread_pool_size", None)]
 
 
 def test_what_was_asked_for_is_right_and_what_was_set_alike_must_be_alike() -> None:
-    arm = {"mysql1": {"server_uuid": "b", "sync_binlog": "1", "max_connections": "400", "innodb_io_capacity": "300"}}
+    variant = {
+        "mysql1": {"server_uuid": "b", "sync_binlog": "1", "max_connections": "400", "innodb_io_capacity": "300"}
+    }
     planned = {"max_connections": "500", "sync_binlog": "0"}
-    wrong, free = unasked(differences(BASELINE, arm), planned, {**planned, "sync_binlog": "1"})
+    wrong, free = unasked(differences(BASELINE, variant), planned, {**planned, "sync_binlog": "1"})
     assert [each.variable for each in wrong] == ["max_connections"]
     assert [each.variable for each in free] == ["innodb_io_capacity"]
 
@@ -79,7 +81,7 @@ def test_galera_options_are_compared_one_by_one() -> None:
     ours = "base_host = 172.0.0.2; gcache.size = 128M; evs.suspect_timeout = PT5S; "
     theirs = "base_host = 172.0.0.3; gcache.size = 256M; evs.suspect_timeout = PT5S"
     (found,) = differences({"g1": {"wsrep_provider_options": theirs}}, {"g1": {"wsrep_provider_options": ours}})
-    assert found == ArmDifference("g1", "wsrep_provider_options:gcache.size", "256M", "128M")
+    assert found == VariantDifference("g1", "wsrep_provider_options:gcache.size", "256M", "128M")
     planned = {"wsrep_provider_options": "x"}
     assert unasked([found], planned, planned) == ([found], []) and unasked([found], {}, {}) == ([], [found])
 
@@ -94,7 +96,7 @@ def test_what_set_asked_for_and_the_server_does_not_have_is_told() -> None:
     pool = (None, "innodb-buffer-pool-size", "64M")
     assert not_in_effect([pool, ("replica", "sync_binlog", "OFF"), (None, "no_such", "1")], servers) == []
     assert not_in_effect([(None, "sync_binlog", "1"), pool], servers) == [
-        ArmDifference("replica1", "sync_binlog", "1", "0")
+        VariantDifference("replica1", "sync_binlog", "1", "0")
     ]
 
 
@@ -123,5 +125,5 @@ def test_a_variable_that_servers_call_differently_is_one() -> None:
     assert [each.variable for each in found] == ["transaction_isolation"]
     assert unasked(found, planned, planned) == (found, [])
     assert unasked(found, planned, {"tx_isolation": "REPEATABLE-READ"}) == ([], [])
-    raw = [ArmDifference("mariadb1", "tx_isolation", None, "REPEATABLE-READ")]
+    raw = [VariantDifference("mariadb1", "tx_isolation", None, "REPEATABLE-READ")]
     assert unasked(raw, planned, planned) == (raw, []), "nobody calls it a value that nobody set"

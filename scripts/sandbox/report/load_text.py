@@ -1,9 +1,9 @@
-"""PURE: what a load works on, in words: its tables and rows where it heeds them, the options of the workload."""
+"""PURE: what a load works on, in words: its tables and rows where it uses them, the options of the workload."""
 
 from sandbox.results.record import WorkloadRecord
 
 
-def tables_told(load: WorkloadRecord) -> str:
+def tables_text(load: WorkloadRecord) -> str:
     """``4 tables of 25,000 rows``; empty for a workload that lays out its tables by itself."""
     if load.tables is None:
         return ""
@@ -11,6 +11,6 @@ def tables_told(load: WorkloadRecord) -> str:
     return f"{load.tables} {'table' if load.tables == 1 else 'tables'}{rows}"
 
 
-def options_told(load: WorkloadRecord) -> str:
+def options_text(load: WorkloadRecord) -> str:
     """``items=1000 warehouses=2``; empty for a workload without options."""
     return " ".join(f"{name}={value}" for name, value in sorted(load.options.items()))

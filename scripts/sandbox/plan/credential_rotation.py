@@ -11,19 +11,19 @@ from sandbox.plan.variables import canonical
 _OWN_INIT_FILE = re.compile(r"^\s*(loose[-_])?init[-_]file\b", re.MULTILINE | re.IGNORECASE)
 
 
-def renewal_sql(node: Node, context: Mapping[str, Any]) -> str:
+def rotation_sql(node: Node, context: Mapping[str, Any]) -> str:
     """One statement a line, as ``init_file`` wants it; empty where the server cannot be restored.
 
     Source: MySQL manual, Server Command Options, ``init_file``: run at start-up, before connections are taken.
     """
     spec = node.component.spec
-    if spec.renewal is None:
+    if spec.credential_rotation is None:
         return ""
     parts = {
-        "beginning": [f"{each};" for each in _statements(node, spec.renewal_begins_with, context)],
-        "once": _statements(node, spec.renewal_once, context),
+        "beginning": [f"{each};" for each in _statements(node, spec.rotation_begins_with, context)],
+        "once": _statements(node, spec.rotation_once, context),
     }
-    text = _rendered(node, spec.renewal, {**context, **parts})
+    text = _rendered(node, spec.credential_rotation, {**context, **parts})
     return "".join(f"{line.strip()}\n" for line in text.splitlines() if line.strip())
 
 
@@ -54,10 +54,10 @@ def restorable(plan: Plan) -> bool:
         return False
     if not plan.databases or any(group.external for group in plan.groups):
         return False
-    return all(_can_renew(node) for node in plan.databases)
+    return all(_can_rotate(node) for node in plan.databases)
 
 
-def _can_renew(node: Node) -> bool:
+def _can_rotate(node: Node) -> bool:
     """``ALTER USER … IDENTIFIED BY`` is MySQL 5.7.6's and MariaDB 10.2's."""
     old = node.component.spec.family == "mysql" and not node.at_least("5.7.6")
-    return node.component.spec.renewal is not None and not old
+    return node.component.spec.credential_rotation is not None and not old

@@ -12,7 +12,7 @@ from sandbox.run.state import Run
 from sandbox.workloads.common.model import Second
 
 
-def gather(run: Run) -> None:
+def collect(run: Run) -> None:
     """Saves what there is; what cannot be had becomes a check that says so, and the rest is saved all the same."""
     _attempt(run, "series_saved", _save_series)
     _attempt(run, "logs_saved", _save_logs)

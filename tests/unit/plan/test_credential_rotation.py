@@ -4,10 +4,10 @@ import pytest
 
 from sandbox.library import load_library
 from sandbox.plan.compose import Identity, compose_document, node_context
+from sandbox.plan.credential_rotation import restorable, rotation_sql
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest, UserFile
 from sandbox.plan.planner import make_plan
-from sandbox.plan.renewal import renewal_sql, restorable
 from sandbox.plan.secrets import PLACEHOLDER
 
 
@@ -19,7 +19,7 @@ def planned(profile: str, **request: object) -> Plan:
 def statements(profile: str, node: str) -> list[str]:
     """What a node is told when it is restored."""
     plan = planned(profile)
-    return renewal_sql(plan.node(node), node_context(plan, plan.node(node), PLACEHOLDER)).splitlines()
+    return rotation_sql(plan.node(node), node_context(plan, plan.node(node), PLACEHOLDER)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_every_account_of_the_first_start_gets_its_new_password(profile: str) ->
         text = "".join(body["content"] for name, body in document["configs"].items() if name in sources)
         text = text.replace("CREATE USER IF NOT EXISTS", "CREATE USER")
         made = {line.split()[2] for line in text.splitlines() if line.startswith("CREATE USER")}
-        told = "".join(line for line in renewal_sql(node, context).splitlines() if line.startswith("ALTER USER"))
+        told = "".join(line for line in rotation_sql(node, context).splitlines() if line.startswith("ALTER USER"))
         assert made
         assert {account for account in made if f"{account} IDENTIFIED BY" not in told} == set()
 

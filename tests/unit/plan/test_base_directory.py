@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 
 from sandbox.library import load_library
-from sandbox.plan.basis import basis_requests, data_request
+from sandbox.plan.base_directory import base_requests, data_request
 from sandbox.plan.compose import Identity, compose_document, plan_hash
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
@@ -28,9 +28,9 @@ def planned(request: PlanRequest) -> Plan:
     return make_plan(request, library(), Availability())
 
 
-def bases(profile: str, **request: object) -> dict[str, str]:
-    """Server → hash of the plan of its basis."""
-    found = basis_requests(planned(PlanRequest(profile, **request)), library())  # type: ignore[arg-type]
+def base_hashes(profile: str, **request: object) -> dict[str, str]:
+    """Server → hash of the plan of its base data directory."""
+    found = base_requests(planned(PlanRequest(profile, **request)), library())  # type: ignore[arg-type]
     return {node: plan_hash(planned(each)) for node, each in found.items()}
 
 
@@ -46,13 +46,13 @@ def bases(profile: str, **request: object) -> dict[str, str]:
     ],
 )
 def test_every_server_of_an_image_begins_from_the_same_directory(profile: str, plain: str) -> None:
-    found = bases(profile)
+    found = base_hashes(profile)
     assert set(found.values()) == {plan_hash(planned(PlanRequest(plain)))}
     assert set(found) == {node.name for node in planned(PlanRequest(profile)).databases}
 
 
 def test_each_version_has_its_own() -> None:
-    assert len(set(bases("mariadb@10.11+replica@11.8").values())) == 2
+    assert len(set(base_hashes("mariadb@10.11+replica@11.8").values())) == 2
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_each_version_has_its_own() -> None:
     ],
 )
 def test_what_shapes_a_directory_makes_it_another_one(profile: str, request_: dict[str, object]) -> None:
-    assert set(bases(profile, **request_).values()).isdisjoint(bases("mysql@9.7").values())
+    assert set(base_hashes(profile, **request_).values()).isdisjoint(base_hashes("mysql@9.7").values())
 
 
 @pytest.mark.parametrize("pair", ["max_connections=300", "innodb_buffer_pool_size=1G"])
 def test_what_does_not_shape_it_makes_no_difference(pair: str) -> None:
-    assert bases("mysql@9.7", assignments=(pair,)) == bases("mysql@9.7")
+    assert base_hashes("mysql@9.7", assignments=(pair,)) == base_hashes("mysql@9.7")
 
 
 @pytest.mark.parametrize(
@@ -83,22 +83,24 @@ def test_what_does_not_shape_it_makes_no_difference(pair: str) -> None:
     ],
 )
 def test_who_cannot_begin_from_one_begins_from_nothing(profile: str, request_: dict[str, object]) -> None:
-    assert bases(profile, **request_) == {}
+    assert base_hashes(profile, **request_) == {}
 
 
 def test_a_file_that_shapes_nothing_does_not_rule_it_out() -> None:
-    assert bases("mysql@9.7", cnf=UserFile("a.cnf", "[mysqld]\nmax-connections = 9\n", "0")) == bases("mysql@9.7")
+    assert base_hashes("mysql@9.7", cnf=UserFile("a.cnf", "[mysqld]\nmax-connections = 9\n", "0")) == base_hashes(
+        "mysql@9.7"
+    )
 
 
 @pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "gr3@9.7", "galera3@11.8", "mariadb@10.11+replica@11.8"])
-def test_the_first_start_of_a_basis_has_had_nothing_that_is_not_said_again(profile: str) -> None:
-    """Every object that a server's own first start makes is made by its basis, or by the statements of its renewal."""
+def test_the_first_start_of_a_base_directory_has_had_nothing_that_is_not_said_again(profile: str) -> None:
+    """Every object that a server's own first start makes is made by its base data directory, or by the statements of its renewal."""
     plan = planned(PlanRequest(profile))
-    requests = basis_requests(plan, library())
+    requests = base_requests(plan, library())
     restored = compose_document(plan, PLACEHOLDER, Identity("p", ""), "key")
     for node in plan.databases:
-        basis = planned(requests[node.name])
-        had = _first_start(compose_document(basis, PLACEHOLDER, Identity("p", "")), basis.databases[0].name)
+        base = planned(requests[node.name])
+        had = _first_start(compose_document(base, PLACEHOLDER, Identity("p", "")), base.databases[0].name)
         told = _texts(restored, node.name, "/sandbox/renew.sql")
         for line in _first_start(restored, node.name).splitlines():
             if line.startswith(("CREATE", "GRANT", "CHANGE", "INSERT")):
@@ -114,14 +116,14 @@ def _texts(document: dict, node: str, target: str) -> str:  # type: ignore[type-
     return "\n".join(document["configs"][m["source"]]["content"] for m in mounts if m["target"].startswith(target))
 
 
-def test_no_component_shapes_a_directory_otherwise_than_its_basis() -> None:
+def test_no_component_shapes_a_directory_otherwise_than_its_base_directory() -> None:
     for name in library().components.names():
         component = library().components.get(name)
-        if component.spec.kind == "database" and component.spec.basis:
-            basis = library().components.get(component.spec.basis).spec
+        if component.spec.kind == "database" and component.spec.base_directory:
+            base = library().components.get(component.spec.base_directory).spec
             shaping = set(component.spec.shaping)
             mine = {key: value for key, value in component.spec.variables.items() if canonical(key) in shaping}
-            assert mine == {key: value for key, value in basis.variables.items() if canonical(key) in shaping}
+            assert mine == {key: value for key, value in base.variables.items() if canonical(key) in shaping}
 
 
 @pytest.mark.parametrize(

@@ -3,32 +3,32 @@
 import re
 from collections.abc import Mapping
 
+from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.grammar import parse
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Node, Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.renewal import restorable
 from sandbox.plan.variables import canonical
 
 _OPTION = re.compile(r"^\s*([A-Za-z][\w-]*)", re.MULTILINE)
 _INCLUDE = re.compile(r"^\s*!include", re.MULTILINE)
 
 
-def basis_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
-    """Server → the request of its basis; empty where not all of them can begin from one.
+def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
+    """Server → the request of its base data directory; empty where not all of them can begin from one.
 
-    Two servers of one image have the same basis unless something that shapes a data directory differs between them: a
+    Two servers of one image have the same base data directory unless something that shapes a data directory differs between them: a
     variable (``shaping`` of the component), or SQL that a setting wants at the first start.
     """
     if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
         return {}
-    found = {node.name: _basis(plan, node, library) for node in plan.databases}
+    found = {node.name: _base_request(plan, node, library) for node in plan.databases}
     return {name: request for name, request in found.items() if request} if all(found.values()) else {}
 
 
-def basis_plans(requests: Mapping[str, PlanRequest], library: Library, available: Availability) -> Mapping[str, Plan]:
-    """Server → the plan of its basis; servers of one basis share it."""
+def base_plans(requests: Mapping[str, PlanRequest], library: Library, available: Availability) -> Mapping[str, Plan]:
+    """Server → the plan of its base data directory; servers of one base data directory share it."""
     made = {each: make_plan(each, library, available) for each in set(requests.values())}
     return {node: made[each] for node, each in requests.items()}
 
@@ -53,8 +53,8 @@ def data_request(plan: Plan) -> PlanRequest | None:
     return PlanRequest("+".join(terms), assignments=tuple(sorted(pairs)), image=plan.request.image)
 
 
-def _basis(plan: Plan, node: Node, library: Library) -> PlanRequest | None:
-    component = node.component.spec.basis
+def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | None:
+    component = node.component.spec.base_directory
     if component is None or component not in library.components.names():
         return None
     usual = library.catalog.images[node.choice.key].series[node.series].version == node.version

@@ -91,7 +91,7 @@ def touch(snapshot: Snapshot) -> None:
 
 
 def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[], Facts | None]) -> Facts | None:
-    """Puts a snapshot that the caller has claimed on the shelf, in the place of an earlier one of the key.
+    """Puts a snapshot that the caller has claimed into the snapshot store, in the place of an earlier one of the key.
 
     ``copy`` fills its volume; where it fails or says None, nothing is left.
     """

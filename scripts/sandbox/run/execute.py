@@ -6,8 +6,8 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder
 from sandbox.run import steps
+from sandbox.run.collect import collect
 from sandbox.run.compose_record import compose_record
-from sandbox.run.gather import gather
 from sandbox.run.state import Run, RunEndedError
 from sandbox.workloads.common.model import Progress, WorkloadError
 
@@ -20,7 +20,7 @@ STEPS: tuple[tuple[str, Callable[[Run], None]], ...] = (
 )
 
 
-def carry_out(run: Run, result: ResultFolder) -> Record:
+def execute(run: Run, result: ResultFolder) -> Record:
     """The record, saved in ``result``. An unforeseen error goes on to the caller once its record is saved.
 
     Raises SecretFoundError for a record that would hold a password.
@@ -37,7 +37,7 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
     name = STEPS[0][0]
     try:
         for name, step in STEPS:
-            run.session.tell(Progress(name, "begins"))
+            run.session.on_event(Progress(name, "begins"))
             step(run)
     except RunEndedError as end:
         return _explained(run, end.status, end.reason)
@@ -73,8 +73,8 @@ def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
 
 def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
     try:
-        run.session.tell(Progress("save", "record, logs, samples"))
-        gather(run)
+        run.session.on_event(Progress("save", "record, logs, samples"))
+        collect(run)
     except KeyboardInterrupt:
         status, reason = "interrupted", reason or "interrupted while logs were saved"
     record = compose_record(run, status, reason)

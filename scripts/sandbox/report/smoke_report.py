@@ -21,7 +21,7 @@ class SmokeLook:
 
 
 @dataclass(frozen=True, slots=True)
-class SmokeTold:
+class SmokeReport:
     """All that a smoke benchmark has to tell. ``sides``: what was asked for, by side, in the user's words."""
 
     looks: Sequence[SmokeLook]
@@ -48,7 +48,7 @@ class SmokeTold:
     def records_of(self, side: str) -> list[Record]:
         """The runs of one side, the newest first."""
         every = [record for look in self.looks for record in look.records]
-        return [record for record in reversed(every) if record.cell == f"arm-{side}"]
+        return [record for record in reversed(every) if record.cell == f"variant-{side}"]
 
     def server_of(self, side: str) -> NodeRecord | None:
         """The side's first server, as its newest record has it."""
@@ -63,5 +63,5 @@ class SmokeTold:
 def shown(metric: Metric, effect: float, sign: bool = True) -> str:
     """An effect as people read it: a share of the baseline, or a difference in the metric's unit."""
     value = metric.shown(effect)
-    told = f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
-    return told if sign else told.lstrip("+")
+    text = f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
+    return text if sign else text.lstrip("+")

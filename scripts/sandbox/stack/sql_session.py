@@ -14,13 +14,13 @@ ANSWER = "\x1e"
 _REMEMBERED = 20
 
 
-class Conversations:
+class SqlSessions:
     """Those of one stack, by command. Each ends with its container, or with its input: when this process ends."""
 
     def __init__(self, begin: Callable[[str, Sequence[str]], "subprocess.Popen[str]"]) -> None:
         """``begin`` starts a command in a node, its input a pipe, its output and errors another."""
         self._begin = begin
-        self._open: dict[tuple[str, ...], _Conversation] = {}
+        self._open: dict[tuple[str, ...], _SqlSession] = {}
         self._guard = threading.Lock()
         self._guards: dict[tuple[str, ...], threading.Lock] = {}
         """One a command: several nodes can be asked at once."""
@@ -37,7 +37,7 @@ class Conversations:
             known = self._open.pop(key, None)
             answer = known.ask(line, timeout_s) if known else None
             if known is None or answer is None:  # never begun, or ended since: its node was restarted
-                known = _Conversation(self._begin(node, argv))
+                known = _SqlSession(self._begin(node, argv))
                 answer = known.ask(line, timeout_s)
             if answer is None:
                 return known.ended(timeout_s)
@@ -45,7 +45,7 @@ class Conversations:
             return ExecResult(0, answer, "")
 
 
-class _Conversation:
+class _SqlSession:
     """One command under way."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
@@ -53,7 +53,7 @@ class _Conversation:
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._said: deque[str] = deque(maxlen=_REMEMBERED)
         reading = (process, self._answers, self._said)
-        threading.Thread(target=_read, args=reading, name="conversation", daemon=True).start()
+        threading.Thread(target=_read, args=reading, name="SQL session", daemon=True).start()
 
     def ask(self, line: str, timeout_s: float) -> str | None:
         """The answer; None where the command has ended. TimeoutError, after which it has."""

@@ -1,4 +1,4 @@
-"""Makes a basis: one server's first start in a container without a network, stopped in order, its directory kept."""
+"""Makes a base data directory: one server's first start, without a network, shut down cleanly and kept."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,29 +10,29 @@ from sandbox.stack.create import node_archive, unescaped
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import HELPER, LABEL
 from sandbox.stack.secrets import draw_secrets
-from sandbox.stack.snapshots import shelf
+from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import copy_stopped, snapshot_mount
 from sandbox.stack.snapshots.restore import usable
-from sandbox.stack.snapshots.shelf import Facts
+from sandbox.stack.snapshots.store import Facts
 
-_NODE = "basis1"
+_NODE = "base1"
 _UNTIL_READY = "for i in $(seq 600); do sh /sandbox/probe ready && exit 0; sleep 0.2; done; exit 1"
 
 
-def ensure_basis(docker: Docker, plan: Plan, identity: Identity) -> Facts | None:
-    """Makes the basis that a plan of one server stands for; None where it is there, or is just being made.
+def ensure_base_directory(docker: Docker, plan: Plan, identity: Identity) -> Facts | None:
+    """Makes the base data directory that a plan of one server stands for; None where it is there, or is just being made.
 
     Whatever it starts carries the label of the stack of ``identity``, whose lock the caller holds, and is gone
     afterwards. Raises SandboxError (exit 4) where the server does not start, or the engine or the disk refuses.
     """
     key = plan_hash(plan)
-    with shelf.claim([key]) as ours:
+    with store.claim([key]) as ours:
         if not ours or usable(docker, plan) is not None:
             return None
         server = _FirstStart(docker, plan, identity)
         try:
             server.run_to_its_end()
-            return shelf.make(docker, key, plan.profile, identity.checkout, server.copied)
+            return store.make(docker, key, plan.profile, identity.checkout, server.copied)
         finally:
             server.remove()
 
@@ -91,7 +91,7 @@ class _FirstStart:
     def copied(self) -> Facts:
         """The directory as a snapshot of the plan."""
         key, names = plan_hash(self.plan), list(self.targets)
-        mounts = [snapshot_mount(shelf.volume_name(key))]
+        mounts = [snapshot_mount(store.volume_name(key))]
         mounts += [f"{self._volume(name)}:/from/{name}:ro" for name in names]
         image, identity = self.plan.client.image, self.identity
         size = copy_stopped(self.docker, image, identity.project, identity.checkout, mounts)
@@ -99,7 +99,7 @@ class _FirstStart:
         return Facts(
             key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
             uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(names, self.node.name),
-            bytes=size, made_unix_s=shelf.now_unix_s(),
+            bytes=size, made_unix_s=store.now_unix_s(),
         )  # fmt: skip
 
     def remove(self) -> None:
