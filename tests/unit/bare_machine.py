@@ -118,6 +118,7 @@ def bare_machine(tmp_path: Path) -> Machine:
         folder.mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "bootstrap", made.checkout / "scripts")
     (made.checkout / "scripts" / "requirements.lock").write_text("typer==1 --hash=sha256:0\n")
+    (made.checkout / "scripts" / "development.lock").write_text("ruff==1 --hash=sha256:0\n")
     for tool in TOOLS.split():
         found = shutil.which(tool)
         if found:

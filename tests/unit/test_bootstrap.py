@@ -69,6 +69,19 @@ def test_packages_are_hash_locked_and_never_built(machine: Machine) -> None:
     assert not [call for call in machine.calls() if call.startswith("docker")]
 
 
+def test_what_tests_need_comes_with_the_first_of_them_and_once(machine: Machine) -> None:
+    machine.run("python")
+    assert pips(machine) == 1
+    machine.run("tests")
+    assert "--requirement scripts/development.lock" in machine.calls()[-1] and pips(machine) == 2
+    machine.run("tests")
+    machine.run("python")
+    assert pips(machine) == 2
+    (machine.checkout / "scripts" / "development.lock").write_text("ruff==2 --hash=sha256:1\n")
+    machine.run("tests")
+    assert pips(machine) == 3
+
+
 def test_the_command_line_is_there(machine: Machine) -> None:
     machine.run()
     assert (machine.checkout / ".venv/packages/sandbox.pth").read_text() == f"{machine.checkout}/scripts\n"
@@ -326,11 +339,24 @@ def test_an_unknown_argument_is_refused(machine: Machine) -> None:
     assert_refused(machine.run("pyhton"), "'pyhton' is not known", exit_code=2)
 
 
-def test_the_lock_hashes_everything_and_names_no_host() -> None:
-    text = (ROOT / "scripts" / "requirements.lock").read_text()
-    entries = re.findall(r"^([a-z0-9-]+)==.*((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)$", text, re.M)
-    assert {name for name, _ in entries} == set(re.findall(r"^([A-Za-z0-9._-]+)==", text, re.M))
+def locked(name: str) -> dict[str, str]:
+    """Package and version → the lines of its hashes."""
+    text = (ROOT / "scripts" / name).read_text()
+    entries = dict(
+        re.findall(r"^([a-z0-9-]+==[^ ]+.*?) ?\\((?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)+)$", text, re.M)
+    )
+    assert len(entries) == len(re.findall(r"^[A-Za-z0-9._-]+==", text, re.M)), "everything has a hash"
     assert "://" not in text
+    return entries
+
+
+def test_the_locks_hash_everything_name_no_host_and_agree() -> None:
+    runtime, development = locked("requirements.lock"), locked("development.lock")
+    assert runtime.items() <= development.items(), "adding what tests need replaces nothing that runs"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
-    assert {re.split(r"[<>=;\[ ]", line)[0] for line in wanted} <= {name for name, _ in entries}
+    for wanted, lock in (
+        (project["project"]["dependencies"], runtime),
+        ([*project["project"]["dependencies"], *project["dependency-groups"]["dev"]], development),
+    ):
+        names = {entry.partition("==")[0] for entry in lock}
+        assert {re.split(r"[<>=;\[ ]", line)[0] for line in wanted} <= names

@@ -177,15 +177,21 @@ def test_every_target_is_a_command_and_every_command_a_target(checkout: Checkout
 
 
 def test_what_needs_no_engine_asks_for_none(checkout: Checkout) -> None:
-    goals = ["help", "profiles", "plan", "config", "doctor", "test-unit", "mistyped"]
+    goals = ["help", "profiles", "plan", "config", "doctor", "mistyped", "test-unit"]
     checkout.calls(*goals)
-    assert checkout.bootstraps()[-len(goals) :] == ["python"] * len(goals)
+    assert checkout.bootstraps()[-len(goals) - 1 :] == ["python"] * len(goals) + ["tests"]
 
 
 def test_everything_else_is_made_ready_first(checkout: Checkout) -> None:
-    goals = ["up", "images", "bench", "down", "test", "test-long", "lint", "perf"]
+    goals = ["up", "images", "bench", "down"]
     checkout.calls(*goals)
     assert checkout.bootstraps()[-len(goals) :] == [""] * len(goals)
+
+
+def test_checks_get_their_own_packages_too(checkout: Checkout) -> None:
+    goals = ["test", "test-long", "lint", "perf"]
+    checkout.calls(*goals)
+    assert checkout.bootstraps()[-2 * len(goals) :] == ["", "tests"] * len(goals)
 
 
 def test_nothing_starts_on_a_machine_that_is_not_ready(checkout: Checkout) -> None:
