@@ -1,3 +1,3 @@
 """Sandbox matrix for MySQL-family servers."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

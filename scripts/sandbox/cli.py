@@ -1,4 +1,4 @@
-"""The command line: finds the command that is meant, runs it, and tells every failure in three lines."""
+"""The command line: finds the command, runs it, and reports every failure in three lines."""
 
 import os
 import signal
@@ -9,10 +9,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sandbox import __version__, registry
+from sandbox.as_typed import as_typed
 from sandbox.cli_errors import as_sandbox_error
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 
-# Pydantic would read the metadata of every installed package, to find plug-ins that there are none of.
+# Pydantic would read the metadata of every installed package to look for plug-ins; there are none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
@@ -20,12 +21,14 @@ class Commands(TyperGroup):
     """Every file of `commands/` is a command; only the one that runs is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (Click's signature)
-        """Their names."""
+        """Names of all commands."""
         return registry.names()
 
-    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand:  # noqa: ARG002  (the same)
-        """One by its name. Raises SandboxError (exit 2) for a name that there is none of."""
+    def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
+        """A command by its name. Raises SandboxError (exit 2) for an unknown name."""
         if cmd_name not in registry.names():
+            if ctx.resilient_parsing:  # a shell completes it
+                return None
             known = did_you_mean(cmd_name, registry.names())
             raise SandboxError(f"there is no command '{cmd_name}'", known, "try: sandbox help")
         return registry.load(cmd_name)
@@ -33,7 +36,7 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     cls=Commands,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -58,8 +61,8 @@ def sandbox(
 
 
 def main() -> None:
-    """Runs a command; every failure leaves as three lines and its exit code (docs/design.md, rule 9)."""
-    signal.signal(signal.SIGTERM, _interrupt)  # a runner that is ended cleans up as on Ctrl-C
+    """Runs a command; every failure ends in three lines and its exit code (docs/design.md, rule 9)."""
+    signal.signal(signal.SIGTERM, _interrupt)  # a terminated runner cleans up as on Ctrl-C
     sys.exit(_run())
 
 
@@ -70,6 +73,8 @@ def _interrupt(*_: object) -> None:
 def _run() -> int:
     debug = bool(os.environ.get("DEBUG"))
     try:
+        if sys.argv[1:2] and sys.argv[1] in registry.RECORDED:
+            sys.argv[1:] = registry.as_long_options(sys.argv[1:])
         return int(app(sys.argv[1:] or ["help"], prog_name="sandbox", standalone_mode=False) or ExitCode.OK)
     except SandboxError as problem:
         if debug:
@@ -77,7 +82,7 @@ def _run() -> int:
         return _print_error(problem)
     except KeyboardInterrupt:
         return _print_error(
-            SandboxError("interrupted", "what was started is told above", "try: make ps", ExitCode.INTERRUPTED)
+            SandboxError("interrupted", "what was started is shown above", "try: make ps", ExitCode.INTERRUPTED)
         )
     except typer.Exit as stop:
         return stop.exit_code
@@ -89,7 +94,7 @@ def _run() -> int:
 
 def _print_error(problem: SandboxError) -> int:
     for line in problem.lines():
-        print(line, file=sys.stderr)
+        print(as_typed(line), file=sys.stderr)
     return int(problem.exit_code)
 
 

@@ -1,4 +1,4 @@
-"""Progress on standard error: a live table of nodes in a terminal, else one plain line per change of state."""
+"""Progress on standard error: a live table of nodes in a terminal, else one plain line per state change."""
 
 import os
 import sys
@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from sandbox.as_typed import as_typed
 from sandbox.stack.events import Event, ImageEvent, LogTail, NodeEvent, Note
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ _SETTLED = ("ready", "failed", "stopped", "here")
 
 
 class ProgressDisplay:
-    """Shows events, from several threads too. As a context it ends the live table before anything else is printed."""
+    """Shows events; thread-safe. As a context manager it ends the live table before anything else is printed."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
-        """``command`` leads every plain line: ``up``. Its first line is out at once."""
+        """``command`` starts every plain line: ``up``. The first line is printed at once."""
         self._command, self._stream = command, stream or sys.stderr
         self._terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._guard = threading.RLock()
@@ -40,7 +41,7 @@ class ProgressDisplay:
         self.close()
 
     def close(self) -> None:
-        """Leaves the table as it is last; harmless when repeated."""
+        """Leaves the table in its last state; safe to call again."""
         with self._guard:
             if self._live is not None:
                 self._live.stop()
@@ -57,12 +58,12 @@ class ProgressDisplay:
                 self._show_row(event)
 
     def line(self, text: str) -> None:
-        """One line of its own, above the table where there is one."""
+        """Prints a line, above the table if there is one."""
         with self._guard:
             if self._live is not None:
-                self._live.console.print(text, markup=False, highlight=False)
+                self._live.console.print(as_typed(text), markup=False, highlight=False)
             else:
-                print(f"{self._command}  {text}", file=self._stream, flush=True)
+                print(f"{self._command}  {as_typed(text)}", file=self._stream, flush=True)
 
     def _show_log(self, event: LogTail) -> None:
         self.close()
@@ -97,7 +98,7 @@ class ProgressDisplay:
         table = Table(box=None, pad_edge=False, show_header=False, expand=True)
         for width in (max(map(len, self._rows)), _STATE_WIDTH, _SECONDS_WIDTH):
             table.add_column(no_wrap=True, width=width)
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)  # a long answer gives way, never a name
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)  # a long answer is cut, never a name
         now = time.monotonic()
         for name, event in list(self._rows.items()):
             seconds = event.seconds if event.state in _SETTLED else now - self._since[name]

@@ -1,4 +1,4 @@
-"""Reads compose/, profiles/ and images/, and the user's own files, into the data that the pure planner works on."""
+"""Reads compose/, profiles/, images/ and the user's own files into the data for the pure planner."""
 
 import gzip
 import hashlib
@@ -10,38 +10,39 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import SandboxError
+from sandbox.places import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
 from sandbox.plan.catalog import Catalog, Lock
 from sandbox.plan.component import Component, ComponentSpec, inherit
 from sandbox.plan.library import Library
 from sandbox.plan.model import UserFile
 from sandbox.plan.setting import NamedProfile, Setting
 
-CHECKOUT = Path(__file__).resolve().parents[2]
-RESULTS = CHECKOUT / "results"
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def load_library(root: Path = CHECKOUT) -> Library:
-    """Everything that a profile can name; files are read when first asked for."""
-    profiles = root / "profiles"
+    """Everything that a profile can name; files are read on first use."""
     return Library(
         components=ComponentFolders(root / "compose"),
-        settings=YamlFolder(profiles / "settings", lambda path: _named(Setting, path)),
-        named=YamlFolder(profiles / "named", lambda path: _named(NamedProfile, path)),
+        settings=YamlFolder(_folders(root, "settings"), lambda path: _named(Setting, path)),
+        named=YamlFolder(_folders(root, "named"), lambda path: _named(NamedProfile, path)),
         catalog=_validated(Catalog, read_yaml(root / "images" / "catalog.yaml"), root / "images" / "catalog.yaml"),
     )
 
 
-def load_lock(root: Path = CHECKOUT) -> Lock:
-    """``images/lock.yaml``, or an empty lock where there is none."""
-    path = root / "images" / "lock.yaml"
+def _folders(root: Path, kind: str) -> list[Path]:
+    return profile_folders(kind) if root == CHECKOUT else [root / "profiles" / kind]
+
+
+def load_lock(path: Path = LOCK_FILE) -> Lock:
+    """``images/lock.yaml``, or an empty lock if there is no such file."""
     return _validated(Lock, read_yaml(path), path) if path.exists() else Lock()
 
 
 def read_yaml(path: Path) -> Any:
-    """A YAML file's content. Raises SandboxError (exit 5) where it is broken: the repository itself is at fault."""
+    """A YAML file's content. Raises SandboxError (exit 5) for a broken file: the repository itself is at fault."""
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506  (a safe loader)
     except (OSError, yaml.YAMLError) as problem:
@@ -49,9 +50,9 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_user_file(path: str | None, variable: str) -> UserFile | None:
-    """A file given as ``CNF=`` or ``INIT=``, unpacked where its name ends in .gz.
+    """A file given as ``CNF=`` or ``INIT=``, decompressed if its name ends in .gz.
 
-    Raises SandboxError (exit 2) where it cannot be read as text.
+    Raises SandboxError (exit 2) if it cannot be read as text.
     """
     if not path:
         return None
@@ -76,19 +77,19 @@ def _validated(model: type[Model], data: Any, path: Path) -> Model:
 
 
 def _broken(path: Path, reason: str) -> SandboxError:
-    return SandboxError(f"{path} cannot be read", reason, "mend the file; then: make test-unit", ExitCode.INTERNAL)
+    return broken_file(path, f"{path} cannot be read", reason)
 
 
 class YamlFolder(Mapping[str, Model]):
-    """A folder of YAML files as a mapping by file name, each read when first asked for."""
+    """Folders of YAML files as one mapping by file name, each file read on first use."""
 
-    def __init__(self, folder: Path, read: Callable[[Path], Model]) -> None:
-        self._folder = folder
+    def __init__(self, folders: list[Path], read: Callable[[Path], Model]) -> None:
+        self._folders = folders
         self._read = cache(read)
 
     @cached_property
-    def _names(self) -> dict[str, Path]:
-        return {path.stem: path for path in sorted(self._folder.glob("*.yaml"))}
+    def _names(self) -> Mapping[str, Path]:
+        return yaml_files(self._folders)
 
     def __getitem__(self, name: str) -> Model:
         return self._read(self._names[name])
@@ -101,7 +102,7 @@ class YamlFolder(Mapping[str, Model]):
 
 
 class ComponentFolders:
-    """``compose/``: one folder a component, inheritance resolved when first asked for."""
+    """``compose/``: one folder per component, inheritance resolved on first use."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -116,12 +117,12 @@ class ComponentFolders:
         return self._names
 
     def aliases(self) -> dict[str, str]:
-        """Other word → the component's name; only its own folder says so, not what it is based on."""
+        """Alias → the component's name; aliases come from its own folder only, not from what it is based on."""
         found = ((name, self._raw(name)["x-component"].get("aliases", ())) for name in self._names)
         return {alias: name for name, aliases in found for alias in aliases}
 
     def get(self, name: str, group_component: str | None = None) -> Component:
-        """The component; one that is based on its group's component (a replica) resolved for that."""
+        """The component; one based on its group's component (a replica) is resolved for that component."""
         key = (name, group_component if self._depends_on_group(name) else None)
         if key not in self._cache:
             self._cache[key] = self._component(name, key[1])
@@ -148,7 +149,7 @@ class ComponentFolders:
         return _validated(Component, data, path)
 
     def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
-        """The fragment with what it is based on beneath it, and the files of both folders."""
+        """The fragment merged over the one it is based on, and the files of both folders."""
         raw = self._raw(name)
         base = raw["x-component"].get("based_on")
         own = _files(self._folder / name)

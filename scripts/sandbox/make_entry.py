@@ -1,4 +1,4 @@
-"""From make to a command: the variables of one make command line become the long options of the command line's own."""
+"""From make to a command: the variables of a make command line become the long options of the command."""
 
 import os
 import re
@@ -20,7 +20,7 @@ Options = Mapping[str, bool]
 def decode(encoded: str) -> dict[str, str]:
     """Name → value, from make's MAKEOVERRIDES.
 
-    There, words are separated by blanks; inside a word a backslash stands before each blank and backslash, and
+    Words are separated by blanks there; inside a word each blank and backslash is escaped with a backslash, and
     each ``$`` is doubled (``quote_for_env`` in GNU make, 3.81 to 4.4).
     """
     variables = {}
@@ -28,11 +28,6 @@ def decode(encoded: str) -> dict[str, str]:
         name, _, value = re.sub(r"\\(.)|(\$)\$", r"\1\2", word, flags=re.DOTALL).partition("=")
         variables[name.rstrip(":")] = value
     return variables
-
-
-def variable_of(option: str) -> str:
-    """``--json`` → ``JSON``, ``--dry-run`` → ``DRY_RUN``."""
-    return option.removeprefix("--").replace("-", "_").upper()
 
 
 def is_on(name: str, value: str) -> bool:
@@ -47,7 +42,7 @@ def is_on(name: str, value: str) -> bool:
 
 
 def take_environment(variables: dict[str, str]) -> None:
-    """Moves DEBUG and NO_COLOR, which are no options, into the environment; given as off, they leave it."""
+    """Moves DEBUG and NO_COLOR, which are not options, into the environment; a value of off removes them there."""
     for name in ENVIRONMENT:
         if name in variables:
             os.environ.pop(name, None)
@@ -56,7 +51,7 @@ def take_environment(variables: dict[str, str]) -> None:
 
 
 def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[str]) -> None:
-    """Raises SandboxError (exit 2) for a variable that no goal of this make has."""
+    """Raises SandboxError (exit 2) for a variable that no goal of this make takes."""
     choices = {*known, *ENVIRONMENT}
     for name in variables:
         if name not in choices:
@@ -68,9 +63,9 @@ def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[s
 
 
 def note_unread(command: str, options: Iterable[str], variables: Mapping[str, str]) -> None:
-    """Says which variables of the environment are ignored: make takes those of its command line alone.
+    """Reports which environment variables are ignored: only those on make's command line count.
 
-    NAME is left out, since some systems export it for everybody.
+    NAME is left out: some systems export it for every user.
     """
     for name in sorted({*options} - {*variables, "NAME"}):
         if value := os.environ.get(name):
@@ -79,7 +74,7 @@ def note_unread(command: str, options: Iterable[str], variables: Mapping[str, st
 
 
 def refuse_unknown_goals(goals: Iterable[str], commands: Iterable[str]) -> None:
-    """Raises SandboxError (exit 2) for a goal that is no command."""
+    """Raises SandboxError (exit 2) for a goal that is not a command."""
     choices = list(commands)
     for goal in goals:
         if goal not in choices:
@@ -87,7 +82,7 @@ def refuse_unknown_goals(goals: Iterable[str], commands: Iterable[str]) -> None:
 
 
 def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
-    """Long options for the variables that the command has; an empty value is as good as none."""
+    """Long options for the variables that the command takes; an empty value counts as none."""
     given = []
     for name, value in variables.items():
         option = f"--{name.replace('_', '-').lower()}"
@@ -98,29 +93,18 @@ def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
     return given
 
 
-def options_of(command: str) -> Options:
-    """The make variables of a command, from the command itself."""
-    from typer.core import TyperOption
-
-    return {
-        variable_of(option.opts[0]): bool(option.is_flag)
-        for option in registry.load(command).params
-        if isinstance(option, TyperOption)
-    }
-
-
 def run_check(command: str) -> None:
-    """Becomes scripts/check, which knows neither variables nor this interpreter."""
+    """Replaces this process with scripts/check, which uses neither the variables nor this interpreter."""
     script = Path(__file__).parents[1] / "check"
     os.execv(script, [str(script), CHECKS[command]])  # noqa: S606  (no shell is wanted)
 
 
 def prepare(command: str | None) -> None:
-    """Checks goals and variables of this make, then leaves the command's arguments in ``sys.argv``."""
+    """Checks the goals and variables of this make, then puts the command's arguments into ``sys.argv``."""
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
     goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command or ""]
     refuse_unknown_goals(goals, [*registry.names(), *CHECKS])
-    known = {goal: options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
+    known = {goal: registry.options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
     note_unread(command or "", known.get(command or "", ()), variables)

@@ -1,23 +1,29 @@
-"""Which commands there are: every file of `commands/`, read when it is asked for."""
+"""The commands: every file of `commands/`, read on demand."""
 
 import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
 COMMANDS = Path(__file__).with_name("commands")
 GROUPS = ("before", "a stack", "figures", "results")
-"""Of `help`, in its order."""
+"""The groups of `help`, in order."""
+
+
+RECORDED = ("bench", "calibrate", "matrix", "smoke")
+"""Commands whose own words stand in the results that they leave."""
+_SHORT = {"-n": "--name"}
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """What `help` says of a command, and where: its group, and its place in it."""
+    """A command's entry in `help`: its text, its group, and its place in the group."""
 
     name: str
     text: str
@@ -26,25 +32,57 @@ class Guide:
 
 
 def names() -> list[str]:
-    """Every command."""
+    """Names of all commands."""
     return sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem != "__init__")
 
 
 @cache
 def load(name: str) -> TyperCommand:
-    """A command with its options; imports its file, and no other."""
+    """A command with its options; imports only its file."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings={"help_option_names": ["-h", "--help"]})(
         import_module(f"sandbox.commands.{name}").command
     )
     made = get_command(alone)
     if not isinstance(made, TyperCommand):
-        raise TypeError(f"{name} is no single command")
+        raise TypeError(f"{name} is not a single command")
+    return made
+
+
+def variable_of(option: str) -> str:
+    """``--json`` → ``JSON``, ``--dry-run`` → ``DRY_RUN``."""
+    return option.removeprefix("--").replace("-", "_").upper()
+
+
+def options_of(command: str) -> Mapping[str, bool]:
+    """Make variable → whether its option is a flag, from the command itself."""
+    params = (each for each in load(command).params if isinstance(each, TyperOption))
+    return {variable_of(option.opts[0]): bool(option.is_flag) for option in params}
+
+
+def positionals_of(command: str) -> list[str]:
+    """Make variables that are also positional arguments of a command, in their order."""
+    return [each.metavar or "" for each in load(command).params if isinstance(each, TyperArgument)]
+
+
+def as_long_options(words: Sequence[str]) -> list[str]:
+    """``matrix quick -n a`` → ``matrix --matrix quick --name a``: the form that a record keeps."""
+    command, *rest = words
+    flags, positionals, made = options_of(command), positionals_of(command), [command]
+    while rest:
+        word = _SHORT.get(rest[0], rest[0])
+        if not word.startswith("-") and positionals:
+            made += [f"--{positionals.pop(0).lower()}", rest.pop(0)]
+            continue
+        rest.pop(0)
+        made.append(word)
+        if word.startswith("--") and "=" not in word and rest and not flags.get(variable_of(word)):
+            made.append(rest.pop(0))
     return made
 
 
 def guide() -> list[Guide]:
-    """What `help` says of each; no command's file is imported for it."""
+    """The `help` entries of all commands, read without importing their files."""
     return [_guide(name, ast.parse((COMMANDS / f"{name}.py").read_text(encoding="utf-8"))) for name in names()]
 
 

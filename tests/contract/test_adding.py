@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 
 COMPONENT = """\
 x-component:

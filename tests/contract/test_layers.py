@@ -9,8 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "scripts" / "sandbox"
 LAYERS = [
-    "errors", "plan", "library", "results", "stack", "workloads", "run", "experiment", "report",
-    "console", "registry", "commands", "cli_errors", "cli", "make_entry", "__init__",
+    "errors", "places", "plan", "library", "results", "stack", "workloads", "run", "experiment", "report",
+    "registry", "as_typed", "console", "commands", "cli_errors", "cli", "make_entry", "__init__",
 ]  # fmt: skip
 """Each imports only from those before it, and from itself."""
 IMPURE = {"subprocess", "time", "datetime", "os", "socket", "pathlib", "shutil", "tempfile", "random", "secrets"}
@@ -87,3 +87,12 @@ def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.end_lineno:
             assert node.end_lineno - node.lineno <= 60, f"{node.name} is {node.end_lineno - node.lineno} lines"
+
+
+def test_a_class_name_stands_for_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name.lstrip("_"), []).append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert not {name: found for name, found in places.items() if len(found) > 1}

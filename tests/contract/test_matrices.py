@@ -9,12 +9,13 @@ from contract.stacks import LIBRARY
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.experiment.loads import load_of
 from sandbox.experiment.selection import make_experiment
+from sandbox.places import yaml_files
 from sandbox.plan.images import Availability
 from sandbox.plan.planner import make_plan
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.run.in_client.sampler import STATUS
 
-FILES = sorted(MATRICES.glob("*.yaml"))
+FILES = list(yaml_files(MATRICES).values())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -45,7 +46,7 @@ def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Pa
 
 
 def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:
-    cells = list(read_matrix(MATRICES / "threadpool-vs-multiplexing.yaml").all_cells())
+    cells = list(read_matrix(yaml_files(MATRICES)["threadpool-vs-multiplexing"]).all_cells())
     assert {cell.change.expression.split("+")[0] for cell in cells} == {"gr1@9.7"}
     assert {cell.change.options["db_ps_mode"] for cell in cells} == {"disable"}
     assert all("max_connections=2000" in cell.assignments for cell in cells)

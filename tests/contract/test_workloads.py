@@ -12,7 +12,7 @@ from sandbox.workloads.common.python_load import PythonLoad
 from sandbox.workloads.common.registry import find_workloads, workload_files
 
 FILES = workload_files()
-PROFILES = CHECKOUT / "profiles" / "workloads"
+PROFILES = [CHECKOUT / "profiles" / "workloads"]
 NAMED = find_workloads(PROFILES)
 IN_CLIENT = sorted(Path(in_client.__file__).parent.glob("*.py"))
 LOADS = sorted(name for name, kind in FILES.items() if issubclass(kind, PythonLoad))

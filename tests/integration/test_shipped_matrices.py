@@ -6,12 +6,13 @@ import pytest
 
 from integration.live import newest_result, run_statuses, sandbox
 from sandbox.experiment.file import MATRICES, read_matrix
+from sandbox.places import yaml_files
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")
 
 
-@pytest.mark.parametrize("path", sorted(MATRICES.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", yaml_files(MATRICES).values(), ids=lambda path: path.stem)
 def test_every_cell_that_can_run_here_does(path: Path) -> None:
     threads = read_matrix(path).factors.get("threads", {})
     fewest = ("--only", f"threads={next(iter(threads))}") if threads else ()

@@ -15,7 +15,8 @@ from perf.matrix import matrix_overhead_ratio, restart_overhead_s
 from perf.query import query_figures
 from perf.start import up_figures
 from perf.timing import NAME, sandbox, tell, timed
-from sandbox.library import CHECKOUT, load_library
+from sandbox.library import load_library
+from sandbox.places import CHECKOUT
 from sandbox.plan.images import Availability
 from sandbox.plan.model import PlanRequest
 from sandbox.plan.planner import make_plan

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.results.record import Environment, Metrics, NodeRecord, Record, WorkloadRecord
 from sandbox.results.store import Manifest, ResultFolder, RunEntry
 

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 
 SANDBOX = str(CHECKOUT / ".venv" / "bin" / "sandbox")
 NAME = "perf"

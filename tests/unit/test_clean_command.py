@@ -56,4 +56,4 @@ def test_where_nothing_is_it_says_so(
     monkeypatch.setattr(remove, "of_checkout", lambda *_: {})
     monkeypatch.setattr(store, "count", lambda *_: 0)
     clean.command()
-    assert capsys.readouterr().out == "nothing is here\n" and not removed
+    assert capsys.readouterr().out == "nothing to remove\n" and not removed

@@ -1,8 +1,8 @@
 """What nobody foresaw leaves as three lines too, in make's words, with the exit code of its kind."""
 
 import errno
+import re
 import sys
-import tomllib
 
 import pytest
 
@@ -10,7 +10,7 @@ from sandbox.cli import main
 from sandbox.cli_errors import as_sandbox_error
 from sandbox.commands.help import command as help_command
 from sandbox.errors import ExitCode, natural_order
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.registry import GROUPS, guide, names
 
 
@@ -25,8 +25,8 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *w
 @pytest.mark.parametrize(
     ("words", "what", "known"),
     [
-        (("bench", "--seconds", "abc"), "SECONDS=abc cannot be used", "a whole number is expected"),
-        (("smoke", "--threads=0"), "THREADS=0 cannot be used", "at least 1 is expected"),
+        (("bench", "--seconds", "abc"), "SECONDS=abc is not valid", "a whole number is expected"),
+        (("smoke", "--threads=0"), "THREADS=0 is not valid", "at least 1 is expected"),
         (("bench", "--nonsense"), "No such option: --nonsense", "options are listed by --help"),
     ],
 )
@@ -42,7 +42,7 @@ def test_an_option_that_cannot_be_is_three_lines(
 def test_a_disk_that_takes_nothing_more_is_the_environment(number: int) -> None:
     error = as_sandbox_error(OSError(number, "no", "results/x/record.json"))
     assert error.exit_code is ExitCode.ENVIRONMENT and "results/x/record.json" in error.what
-    assert "what was saved before can be read" in error.known
+    assert "what was saved before is intact" in error.known
 
 
 @pytest.mark.parametrize("problem", [KeyError("x"), OSError(errno.ENOENT, "no")])
@@ -76,8 +76,8 @@ def test_the_version_is_that_of_the_project(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
-    version = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
-    assert capsys.readouterr().out == f"sandbox-matrix {version}\n"
+    (version,) = re.findall(r"^## (\d\S+) - ", (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE)[:1]
+    assert capsys.readouterr().out == f"sandbox-matrix {version}\n", "the newest in the changelog"
 
 
 def test_a_command_that_there_is_none_of_is_three_lines(

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.make_entry import arguments, decode, is_on, options_of, prepare, variable_of
+from sandbox.make_entry import arguments, decode, is_on, prepare
+from sandbox.registry import as_long_options, options_of, variable_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = {"PROFILE": False, "SET": False, "DRY_RUN": True}
@@ -115,3 +116,19 @@ def test_a_refusal_is_three_lines_and_exit_code_2() -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("bench", "bench"),
+        ("matrix quick", "matrix --matrix quick"),
+        ("matrix --new quick --only a=1", "matrix --new --matrix quick --only a=1"),
+        ("matrix --seed 7 quick --plan", "matrix --seed 7 --matrix quick --plan"),
+        ("bench -n a --threads=8 --json", "bench --name a --threads=8 --json"),
+        ("matrix quick more", "matrix --matrix quick more"),
+        ("matrix -h", "matrix -h"),
+    ],
+)
+def test_a_record_keeps_long_options(words: str, options: str) -> None:
+    assert as_long_options(words.split()) == options.split()

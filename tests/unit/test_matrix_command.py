@@ -57,7 +57,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
     assert told.value.lines() == [
         "interrupted before the first run",
         "every run that ended is saved, and every stack of the matrix is removed",
-        "try: the same command again (it goes on from there)",
+        "try: the same command again (it resumes from there)",
     ]
 
 
@@ -80,7 +80,7 @@ def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatc
     assert told.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
-        "try: make doctor; then the same command again (it goes on from there)",
+        "try: make doctor; then the same command again (it resumes from there)",
     ]
 
 
@@ -90,7 +90,7 @@ def test_a_calibration_without_a_good_pair_leaves_what_is_known(
     empty = SimpleNamespace(manifest=SimpleNamespace(matrix=None), records=list, path=tmp_path)
     monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: None for cell in cells})
     monkeypatch.setattr(calibrate, "run_resolved", lambda _: empty)
-    with pytest.raises(SandboxError, match="0 pairs of the calibration were any good") as refused:
+    with pytest.raises(SandboxError, match="0 pairs of the calibration are usable") as refused:
         calibrate.run(OPTIONS)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert not calibration_path().exists()
@@ -147,7 +147,7 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
         ["variant2", "runs"]
     ]
     assert any("2 cells and the canary, 8 blocks: 24 runs of 1 + 5 s" in line for line in lines)
-    assert "2 comparisons at once: one lone difference among them takes 7 blocks" in lines
+    assert "2 comparisons at once: a single difference among them needs 7 blocks" in lines
     assert max(map(len, lines)) <= 100
 
 
@@ -155,20 +155,20 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):
         matrix.run_resolved(a_calibration())
-    assert capsys.readouterr().err.startswith("matrix  The same against the same; about ")
+    assert capsys.readouterr().err.startswith("matrix  A/A calibration; about ")
 
 
 def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
     monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
-    lost = {f"commits-durable.threads-{threads}": "cannot be had here: x:1" for threads in (1, 4)}
+    lost = {f"commits-durable.threads-{threads}": "not available here: x:1" for threads in (1, 4)}
     lose(monkeypatch, lost)
     with pytest.raises(SandboxError) as refused:
         matrix.run(typed(mine))
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert refused.value.lines() == [
-        "of the matrix mine nothing that could be compared can run here",
-        "2 of 4 cells cannot; commits-durable.threads-1: cannot be had here: x:1",
+        "no comparison of the matrix mine can run here",
+        "2 of 4 cells cannot run; commits-durable.threads-1: not available here: x:1",
         "try: make matrix MATRIX=mine PLAN=1 (shows what can)",
     ]
     lost.pop("commits-durable.threads-1")
@@ -181,14 +181,14 @@ def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
 ) -> None:
     made = resolved_file(Path(mine)).experiment
     baselines = [each.baseline for each in made.comparisons]
-    lost = {made.canary_of.name: "cannot be had here: x:1"}
+    lost = {made.canary_of.name: "not available here: x:1"}
     lose(monkeypatch, lost)
     here = resolved_file(Path(mine)).experiment
     assert here.canary_of.name in baselines and here.canary_of.name not in lost
     assert here.key != made.key, "a result with another canary is not resumed"
     with pytest.raises(SandboxError, match="interrupted"):
         matrix.run(typed(mine))
-    lost |= dict.fromkeys(baselines, "cannot be had here: x:1")
+    lost |= dict.fromkeys(baselines, "not available here: x:1")
     with pytest.raises(SandboxError, match="the baseline of the matrix mine cannot run here"):
         matrix.run(typed(mine))
 

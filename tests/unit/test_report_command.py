@@ -51,7 +51,7 @@ def test_charts_are_written_when_asked_for(tmp_path: Path) -> None:
 
 def test_a_bench_has_a_report_of_its_own(tmp_path: Path) -> None:
     page = report.write_report(bench(tmp_path))[0].read_text()
-    assert "1,234.5 transactions a second" in page and "NOT ENDED" in page
+    assert "1,234.5 transactions per second" in page and "NOT ENDED" in page
     assert 'href="runs/bench.1/load.log"' in page and "samples.jsonl" not in page, "no link to what is not there"
 
 
@@ -69,7 +69,7 @@ def test_the_result_is_found_by_name_by_folder_or_as_the_latest(tmp_path: Path) 
 
 
 def test_what_there_is_none_of_is_refused_in_three_lines(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="there is no result yet") as none:
+    with pytest.raises(SandboxError, match="no results yet") as none:
         report.find_result(None, tmp_path)
     assert int(none.value.exit_code) == 2 and none.value.lines()[2] == "try: make bench"
     name = bench(tmp_path).path.name
@@ -83,13 +83,13 @@ def test_a_result_without_a_good_run_is_no_report(tmp_path: Path) -> None:
     for path in result.path.glob("runs/*/record.json"):
         record = json.loads(path.read_text())
         path.write_text(json.dumps({**record, "status": "infra_error", "reason": "no image"}))
-    with pytest.raises(SandboxError, match="no run of the matrix made-up was any good") as refused:
+    with pytest.raises(SandboxError, match="no run of the matrix made-up is usable") as refused:
         report.write_report(result)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT and "no image" in refused.value.lines()[1]
 
 
 def test_a_result_without_any_record_is_no_report(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="holds no run"):
+    with pytest.raises(SandboxError, match="has no run"):
         report.write_report(ResultFolder.create(tmp_path, manifest()))
 
 

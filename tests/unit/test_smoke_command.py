@@ -20,8 +20,8 @@ from sandbox.experiment import resolve
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
-from sandbox.library import CHECKOUT
-from sandbox.make_entry import options_of, variable_of
+from sandbox.places import CHECKOUT
+from sandbox.registry import options_of, variable_of
 from sandbox.results.observe import kind_of_canary
 from sandbox.results.record import Record
 from sandbox.results.store import Manifest, ResultFolder
@@ -231,7 +231,7 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
         (options(profile="mysqll"), "unknown term 'mysqll'", ExitCode.BAD_INPUT),
         (options(head=side(short="mysql", profile="mysql@8.4")), "contradict each other", ExitCode.BAD_INPUT),
         (options(head=side(cpus="many")), "CPUS=many is not a number", ExitCode.BAD_INPUT),
-        (options(base=side(memory="much")), "MEMORY=much is not an amount", ExitCode.BAD_INPUT),
+        (options(base=side(memory="much")), "MEMORY=much is not a valid amount", ExitCode.BAD_INPUT),
         (options(workload="none-such"), "there is no workload 'none-such'", ExitCode.BAD_INPUT),
     ],
 )

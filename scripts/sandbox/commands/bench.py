@@ -1,4 +1,4 @@
-"""bench: one measurement of a running stack, told second by second, left as a record."""
+"""bench: one measurement of a running stack, shown second by second and saved as a record."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from sandbox import console
+from sandbox.commands.common import completion
 from sandbox.commands.common.live_line import LiveLine
 from sandbox.commands.common.options import Json, Name, Via
-from sandbox.library import CHECKOUT, RESULTS
+from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
@@ -35,13 +36,13 @@ class BenchOptions:
     seed: int | None
     as_json: bool
     schema: str | None = None
-    """Of an external server, instead of that of its address."""
+    """On an external server, instead of the schema in its address."""
 
 
 def run(name: str | None, options: BenchOptions) -> int:
     """Measures, prints the table or the record, and returns the exit code.
 
-    Raises SandboxError (exit 2) for a workload or parameter that there is none of.
+    Raises SandboxError (exit 2) for an unknown workload or parameter.
     """
     with console.ProgressDisplay("bench") as progress:
         stack = find_stack(name, progress, Docker())
@@ -58,7 +59,7 @@ def run(name: str | None, options: BenchOptions) -> int:
 
 
 def _print(record: Record, path: Path, as_json: bool) -> None:
-    folder = f"{path.relative_to(CHECKOUT)}/runs/{record.cell}.{record.block}"
+    folder = f"{path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}"
     if as_json:
         print(record.model_dump_json(indent=2))
         return
@@ -74,21 +75,23 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
 
 def command(
     name: Name = None,
-    workload: Annotated[str, typer.Option(help="Workload, such as tpcc, or a path: .lua, .sql.")] = "oltp_read_write",
-    options: Annotated[list[str] | None, typer.Option(help="Of the workload: 'warehouses=2 items=1000'.")] = None,
+    workload: Annotated[
+        str, typer.Option(help="Workload, such as tpcc, or a path: .lua, .sql.", autocompletion=completion.workload)
+    ] = "oltp_read_write",
+    options: Annotated[list[str] | None, typer.Option(help="Workload options: 'warehouses=2 items=1000'.")] = None,
     threads: Annotated[int | None, typer.Option(help="Client threads (8).")] = None,
     seconds: Annotated[int | None, typer.Option(help="Measured seconds (30).")] = None,
     warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up, discarded (5).")] = None,
     tables: Annotated[int | None, typer.Option(help="Tables (4).")] = None,
-    rows: Annotated[int | None, typer.Option(help="Rows of each table (100000).")] = None,
-    dist: Annotated[str | None, typer.Option(help="Distribution of keys (uniform).")] = None,
-    rate: Annotated[int | None, typer.Option(help="Transactions a second (as fast as it goes).")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows per table (100000).")] = None,
+    dist: Annotated[str | None, typer.Option(help="Key distribution (uniform).")] = None,
+    rate: Annotated[int | None, typer.Option(help="Transactions per second (unlimited).")] = None,
     via: Via = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the load (drawn).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the load (random).")] = None,
     schema: Annotated[str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")] = None,
     json: Json = False,
 ) -> int:
-    """Measure a stack once; leaves a record in results/."""
+    """Measure a stack once and save a record in results/."""
     given = {
         "threads": threads,
         "seconds": seconds,

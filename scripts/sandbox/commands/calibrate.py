@@ -1,4 +1,4 @@
-"""calibrate: how noisy this host is with itself, so that a difference has a margin to exceed."""
+"""calibrate: measures the noise of this host in A/A pairs, so that a difference has a margin to exceed."""
 
 import json
 import sys
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Profile, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
@@ -42,7 +43,7 @@ class CalibrateOptions:
 
 
 def run(options: CalibrateOptions) -> int:
-    """Runs A/A pairs, keeps what they say, prints it; returns the exit code."""
+    """Runs A/A pairs, saves and prints the noise that they show; returns the exit code."""
     resolved = replace(resolve(a_against_a(options)), blocks=options.pairs)
     need_baseline(resolved)
     result = run_resolved(resolved)
@@ -51,7 +52,7 @@ def run(options: CalibrateOptions) -> int:
     differences = canary_differences(part, records) if part else {}
     pairs = len(differences.get("tps", []))
     if kind is None or pairs < FEWEST_BLOCKS:
-        what = f"{pairs} pairs of the calibration were any good, and {FEWEST_BLOCKS} are the least that tell anything"
+        what = f"{pairs} pairs of the calibration are usable; at least {FEWEST_BLOCKS} are needed"
         raise SandboxError(what, f"see: {result.path}", "try: make calibrate", ExitCode.ENVIRONMENT)
     known = change_calibration(lambda before: before.calibrated(kind, differences))
     _print_noise(kind, known.sds(kind) or {}, pairs, options.as_json)
@@ -59,12 +60,12 @@ def run(options: CalibrateOptions) -> int:
 
 
 def a_against_a(options: CalibrateOptions) -> Experiment:
-    """One cell, and itself as the canary."""
+    """One cell, with itself as the canary."""
     change = Change(profile=options.profile, workload=options.workload, threads=options.threads)
     matrix = Matrix(
         name="calibrate",
-        title="The same against the same",
-        question="How far apart are two runs of one setup?",
+        title="A/A calibration",
+        question="How far apart are two runs of the same setup?",
         common=change,
         factors={"variant": {"A": Change()}},
         baseline={"variant": "A"},
@@ -86,17 +87,19 @@ def _print_noise(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool)
         if name in sds and METRICS[name].scale == "ratio"
     ]
     print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))
-    print(f"kept in {calibration_path()}", file=sys.stderr)
+    print(f"saved in {calibration_path()}", file=sys.stderr)
 
 
 def command(
     profile: Profile = "mysql@9.7",
-    workload: Annotated[str, typer.Option(help="Workload (oltp_read_only, as in smoke).")] = "oltp_read_only",
+    workload: Annotated[
+        str, typer.Option(help="Workload (oltp_read_only, as in smoke).", autocompletion=completion.workload)
+    ] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
-    seconds: Annotated[int, typer.Option(min=1, help="Measured seconds of a run (5).")] = 5,
-    warmup: Annotated[int, typer.Option(min=0, help="Seconds before each run, discarded (1).")] = 1,
+    seconds: Annotated[int, typer.Option(min=1, help="Measured seconds per run (5).")] = 5,
+    warmup: Annotated[int, typer.Option(min=0, help="Seconds of warm-up before each run, discarded (1).")] = 1,
     pairs: Annotated[int, typer.Option(min=6, help="A/A pairs (24).")] = 24,
     json: Json = False,
 ) -> int:
-    """Measure how noisy this host is with itself; verdicts then know what counts."""
+    """Measure the noise of this host in A/A pairs, which sets the margin of verdicts."""
     return run(CalibrateOptions(need_profile(profile), workload, threads, seconds, warmup, pairs, json))

@@ -1,4 +1,4 @@
-"""clean: every stack and snapshot of this checkout, or of every checkout, is gone."""
+"""clean: removes every stack and snapshot of this checkout, or of every checkout."""
 
 import sys
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ import typer
 
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.stack import remove
 from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
@@ -18,8 +18,8 @@ HELP = ("a stack", 11)
 
 
 def command(
-    all_: Annotated[bool, typer.Option("--all", help="Of every checkout on this engine.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Include every checkout on this engine.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
@@ -33,13 +33,13 @@ def command(
         if gone:
             progress.line(f"removed {gone} snapshot{'s' if gone > 1 else ''}")
         if others:
-            progress.line(f"snapshots of other checkouts stay: {others} (make clean ALL=1 removes them too)")
+            progress.line(f"snapshots of other checkouts are kept: {others} (make clean ALL=1 removes them too)")
 
 
 def _agreed(projects: Mapping[str, str], snapshots: int) -> bool:
-    """Lists what would go, and asks."""
+    """Lists what would be removed, and asks for confirmation."""
     if not (projects or snapshots):
-        print("nothing is here")
+        print("nothing to remove")
         return False
     for project, checkout in projects.items():
         print(f"stack '{stack_name(project, checkout)}' of {checkout}")

@@ -1,4 +1,4 @@
-"""compare: two results of different times, commits or machines, without pairs; says so, and says what else differs."""
+"""compare: two results of different times, commits or machines, unpaired; reports that, and what else differs."""
 
 import json
 import sys
@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from sandbox.as_typed import as_typed
+from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.differences import differences_between
 from sandbox.results.observe import judge_matrix, noise_of, observations
@@ -34,18 +36,18 @@ class CompareOptions:
 
 
 def run(options: CompareOptions, results: Path = RESULTS) -> int:
-    """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) for what has nothing in common.
+    """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) if they have nothing in common.
 
-    0 whatever came out, for it is an answer; with ``gate`` as the smoke gate has it: 1 where something is worse, else 3
-    where anything could not be judged.
+    0 whatever the outcome, for it is an answer; with ``gate`` as in the smoke gate: 1 if anything is worse, else 3 if
+    anything could not be judged.
     """
     if not options.a or not options.b:
         missing = "A" if not options.a else "B"
-        known = "A is what was, B what is; each a name in results/, a part of one, latest, or a path"
+        known = "A is the earlier result, B the later; each a name in results/, a part of one, latest, or a path"
         raise SandboxError(f"compare needs {missing}=", known, "try: make compare A=<result> B=latest")
     found = [find_result(name, results, "compare", key) for key, name in (("A", options.a), ("B", options.b))]
     if found[0].path == found[1].path:
-        known = "a result differs from itself in nothing; A is what was, B is what is"
+        known = "nothing to compare; A is the earlier result, B the later"
         raise SandboxError(
             f"A and B are the same result, {found[0].path.name}", known, "try: make compare A=<older> B=latest"
         )
@@ -56,12 +58,12 @@ def run(options: CompareOptions, results: Path = RESULTS) -> int:
     if options.as_json:
         print(json.dumps(unpaired_data(first, second, compared, differences), indent=2))
     else:
-        print("\n".join(unpaired_lines(first, second, compared, differences)))
+        print(as_typed("\n".join(unpaired_lines(first, second, compared, differences))))
     return int(gate_code(compared.verdicts) if options.gate else ExitCode.OK)
 
 
 def read_side(result: ResultFolder) -> ResultSide:
-    """A result as a comparison takes it; a matrix judged by itself first, for its canary's sake."""
+    """A result as one side of a comparison; a matrix is first judged on its own, for its canary."""
     manifest = read_manifest(result)
     records, broken = result.readable_records()
     print_skipped(result, broken, lambda text: print(text, file=sys.stderr))
@@ -73,7 +75,7 @@ def read_side(result: ResultFolder) -> ResultSide:
 
 
 def gate_code(verdicts: Sequence[UnpairedVerdict]) -> ExitCode:
-    """1 for anything worse; 3 where something could not be judged, or nothing was; else 0."""
+    """1 if anything is worse; 3 if something could not be judged, or nothing was; else 0."""
     words = {verdict.word for verdict in verdicts}
     if "worse" in words:
         return ExitCode.FAILED
@@ -84,13 +86,13 @@ def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
     step = "try: make query SQL='select result, kind, matrix from results'"
     if first.manifest.kind != second.manifest.kind:
         known = f"A is a {first.manifest.kind}, B a {second.manifest.kind}"
-        raise SandboxError("a bench and a matrix have nothing to compare", known, step)
+        raise SandboxError("a bench and a matrix cannot be compared", known, step)
     if not matched(first, second):
-        what = "no workload is in both" if first.manifest.kind == "bench" else "no cell has the same levels in both"
+        what = "no workload in common" if first.manifest.kind == "bench" else "no cell with the same levels in both"
         raise SandboxError(what, f"A has {_contents(first)}; B has {_contents(second)}", step)
     if not {*first.metrics} & {*second.metrics}:
         known = f"A has {', '.join(first.metrics)}; B has {', '.join(second.metrics)}"
-        raise SandboxError("no primary metric is in both", known, step)
+        raise SandboxError("no primary metric in common", known, step)
 
 
 def _contents(side: ResultSide) -> str:
@@ -102,14 +104,14 @@ def _contents(side: ResultSide) -> str:
 
 
 def command(
-    was: Annotated[str | None, place("A", "The result that was.")] = None,
-    now: Annotated[str | None, place("B", "The result that is.")] = None,
+    was: Annotated[str | None, place("A", "The earlier result.", completion.result)] = None,
+    now: Annotated[str | None, place("B", "The later result.", completion.result)] = None,
     a: Annotated[
         str | None, typer.Option("--a", help="Result: a name in results/, a part of one, latest, a path.")
     ] = None,
-    b: Annotated[str | None, typer.Option("--b", help="The result that is compared with A.")] = None,
-    gate: Annotated[bool, typer.Option("--gate", help="Exit with 1 for worse, 3 for what cannot be judged.")] = False,
+    b: Annotated[str | None, typer.Option("--b", help="Result to compare with A.")] = None,
+    gate: Annotated[bool, typer.Option("--gate", help="Exit with 1 if worse, 3 if it cannot be judged.")] = False,
     json: Json = False,
 ) -> int:
-    """Compare two results of different times, commits or machines, without pairs."""
+    """Compare two results of different times, commits or machines, unpaired."""
     return run(CompareOptions(either(was, a, "A"), either(now, b, "B"), gate, json))

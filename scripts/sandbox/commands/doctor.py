@@ -4,6 +4,7 @@ import json as json_text
 import textwrap
 from dataclasses import asdict
 
+from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode
 from sandbox.stack.doctor import Check, examine
@@ -18,13 +19,13 @@ def command(json: Json = False) -> int:
     if json:
         print(json_text.dumps([asdict(finding) for finding in findings], indent=2))
     else:
-        print("\n".join(line for each in findings for line in _lines(each)))
+        print(as_typed("\n".join(line for each in findings for line in _lines(each))))
     missing = any(each.state == "missing" for each in findings)
     return int(ExitCode.ENVIRONMENT if missing else ExitCode.OK)
 
 
 def _lines(check: Check) -> list[str]:
-    """One prerequisite for a terminal of 100 columns; the fix on lines of its own."""
+    """One prerequisite for a terminal of 100 columns; the fix on its own lines."""
     head, indent = f"{check.name:<11}{check.state:<9}", " " * 20
     lines = textwrap.wrap(check.detail, 100, initial_indent=head, subsequent_indent=indent) or [head]
     return lines + (

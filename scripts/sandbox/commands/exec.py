@@ -1,10 +1,11 @@
-"""exec: a command in a node."""
+"""exec: runs a command in a node."""
 
 import shlex
 from typing import Annotated
 
 import typer
 
+from sandbox.commands.common import completion
 from sandbox.commands.common.options import Name, Node, either, place
 from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
@@ -17,11 +18,11 @@ _EXAMPLE = "try: sandbox exec mysql1 -- ls /var/lib/mysql"
 
 
 def command(
-    where: Annotated[str | None, place("NODE", "Node, such as galera1.")] = None,
+    where: Annotated[str | None, place("NODE", "Node, such as galera1.", completion.node)] = None,
     words: Annotated[list[str] | None, place("-- COMMAND", "The command.")] = None,
     name: Name = None,
     node: Node = None,
-    run: Annotated[str | None, typer.Option(help="The command as one text, split as a shell would.")] = None,
+    run: Annotated[str | None, typer.Option(help="The command as one string, split as a shell would.")] = None,
 ) -> int:
     """Run a command in a node."""
     node, argv = either(where, node, "NODE"), [*(words or ()), *_split(run or "")]

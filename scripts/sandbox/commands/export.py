@@ -1,4 +1,4 @@
-"""export: results for the tools that people already use."""
+"""export: results in the formats of other tools."""
 
 import json
 import sys
@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
 from sandbox.commands.query import print_broken
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.benchstat import benchstat_lines
 from sandbox.report.github_action_benchmark import entries, tool_of
 from sandbox.report.query_table import query_csv
@@ -42,7 +43,7 @@ class ExportOptions:
 
 
 def run(options: ExportOptions, results: Path = RESULTS) -> int:
-    """Writes to standard output, or to OUT; returns the exit code. Raises SandboxError (exit 2) for what cannot be."""
+    """Writes to standard output, or to OUT; returns the exit code. Raises SandboxError (exit 2) for invalid options."""
     formats: dict[str, Callable[[ExportOptions, Path], None]] = {
         "csv": _csv, "parquet": _parquet, "benchstat": _benchstat, "github-action-benchmark": _github,
     }  # fmt: skip
@@ -51,14 +52,14 @@ def run(options: ExportOptions, results: Path = RESULTS) -> int:
         known = did_you_mean(options.format or "", formats)
         raise SandboxError(what, known, "try: make export FORMAT=csv OUT=results.csv")
     if options.metric and options.format != "github-action-benchmark":
-        known = f"{options.format} has every metric; METRIC is of github-action-benchmark"
-        raise SandboxError("METRIC cannot be used here", known, f"try: make export FORMAT={options.format}")
+        known = f"{options.format} has every metric; METRIC is for github-action-benchmark"
+        raise SandboxError("METRIC is not valid for this format", known, f"try: make export FORMAT={options.format}")
     formats[options.format](options, results)
     return int(ExitCode.OK)
 
 
 def _csv(options: ExportOptions, results: Path) -> None:
-    """The view ``runs``: a row a run; lists and maps as JSON."""
+    """The view ``runs``: one row per run; lists and maps as JSON."""
     index = _index(options, results)
     with index.connection as connection:
         cursor = connection.execute(_RUNS)
@@ -67,10 +68,10 @@ def _csv(options: ExportOptions, results: Path) -> None:
 
 
 def _parquet(options: ExportOptions, results: Path) -> None:
-    """The view ``runs`` with its own types."""
+    """The view ``runs`` with its column types."""
     if not options.out:
         step = "try: make export FORMAT=parquet OUT=results.parquet"
-        raise SandboxError("parquet needs OUT=", "it is no text for a terminal or a pipe", step)
+        raise SandboxError("parquet needs OUT=", "it is binary, not text for a terminal or a pipe", step)
     index = _index(options, results)
     with index.connection:
         try:
@@ -96,7 +97,7 @@ def _benchstat(options: ExportOptions, results: Path) -> None:
 
 def _github(options: ExportOptions, results: Path) -> None:
     if options.result == ALL:
-        known = "the action keeps the history by itself, a commit at a time"
+        known = "the action keeps the history itself, one commit at a time"
         step = "try: make export FORMAT=github-action-benchmark RESULT=latest"
         raise SandboxError("github-action-benchmark takes one result", known, step)
     folder = _found(options, results)
@@ -106,7 +107,7 @@ def _github(options: ExportOptions, results: Path) -> None:
     if tool is None:
         known = "one file is either customBiggerIsBetter or customSmallerIsBetter"
         step = f"try: make export FORMAT=github-action-benchmark METRIC={metrics[0]}"
-        raise SandboxError(f"more is better for one of {', '.join(metrics)} and worse for another", known, step)
+        raise SandboxError(f"not all of {', '.join(metrics)} are better in the same direction", known, step)
     part = side.manifest.matrix
     title = part.name if part else f"bench of {side.manifest.profile}"
     found = entries(title, history_of([side], metrics, {}, read_calibration()).series)
@@ -114,7 +115,7 @@ def _github(options: ExportOptions, results: Path) -> None:
         raise _empty([folder])
     _write(json.dumps(found, indent=2, ensure_ascii=False) + "\n", options)
     others = [name for name in side.metrics if name not in metrics]
-    more = f"; by METRIC={','.join(others)} in a file of their own" if others and not options.metric else ""
+    more = f"; METRIC={','.join(others)} exports the others to another file" if others and not options.metric else ""
     print(f"export  {', '.join(metrics)}: set the action's tool to {tool}{more}", file=sys.stderr)
 
 
@@ -128,7 +129,7 @@ def _metrics(given: str | None) -> list[str]:
 
 
 def _of_one_direction(metrics: Sequence[str]) -> list[str]:
-    """The first primary metric, and those that have its direction."""
+    """The first primary metric, and those with the same direction."""
     return [name for name in metrics if METRICS[name].higher_is_better == METRICS[metrics[0]].higher_is_better]
 
 
@@ -155,7 +156,7 @@ def _write(text: str, options: ExportOptions) -> None:
 
 
 def _unwritable(out: str, problem: OSError) -> SandboxError:
-    """``problem`` names the file beside OUT that is written first; the reason is what counts."""
+    """``problem`` names the temporary file next to OUT; only its reason matters."""
     folder = Path(out).parent
     known = problem.strerror or str(problem)
     known = known if folder.is_dir() else f"there is no folder {folder}"
@@ -163,8 +164,8 @@ def _unwritable(out: str, problem: OSError) -> SandboxError:
 
 
 def _empty(folders: Sequence[ResultFolder]) -> SandboxError:
-    known = f"looked into {len(folders)} results" if len(folders) != 1 else f"see: {folders[0].path}"
-    return SandboxError("there is no run that was ok", known, "try: make query SQL='select run_id, reason from runs'")
+    known = f"searched {len(folders)} results" if len(folders) != 1 else f"see: {folders[0].path}"
+    return SandboxError("no run was ok", known, "try: make query SQL='select run_id, reason from runs'")
 
 
 def _print_written(out: str) -> None:
@@ -175,9 +176,11 @@ def command(
     format_: Annotated[
         str | None, typer.Option("--format", help="csv, parquet, benchstat or github-action-benchmark.")
     ] = None,
-    result: Annotated[str | None, typer.Option(help="Result (latest), or all.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metrics of github-action-benchmark (the first primary).")] = None,
+    result: Annotated[
+        str | None, typer.Option(help="Result (latest), or all.", autocompletion=completion.result)
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="Metrics for github-action-benchmark (the first primary).")] = None,
     out: Annotated[str | None, typer.Option(help="File to write (standard output).")] = None,
 ) -> int:
-    """Hand results to other tools: csv, parquet, benchstat, github-action-benchmark."""
+    """Export results to other tools: csv, parquet, benchstat, github-action-benchmark."""
     return run(ExportOptions(format_, result, metric, out))

@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import print_skipped
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.history_table import history_data, history_lines
 from sandbox.results.history import history_of, subject
 from sandbox.results.observe import observations
@@ -28,7 +29,7 @@ HELP = ("results", 3)
 
 @dataclass(frozen=True)
 class HistoryOptions:
-    """The options of `history` as typed; None: of the newest result."""
+    """The options of `history` as typed; None: as in the newest result."""
 
     matrix: str | None = None
     profile: str | None = None
@@ -39,7 +40,7 @@ class HistoryOptions:
 
 
 def run(options: HistoryOptions, results: Path = RESULTS) -> int:
-    """Prints it; returns the exit code. Raises SandboxError (exit 2) where there is nothing of that kind."""
+    """Prints the history; returns the exit code. Raises SandboxError (exit 2) if there is no such result."""
     metrics = _metrics(options.metric)
     sides = _sides(options, results)
     newest = sides[-1]
@@ -49,7 +50,7 @@ def run(options: HistoryOptions, results: Path = RESULTS) -> int:
 
 
 def _sides(options: HistoryOptions, results: Path) -> Sequence[ResultSide]:
-    """Results of the subject that was asked for, else of the newest result's, oldest first."""
+    """Results of the subject asked for, by default that of the newest result; oldest first."""
     manifests = list(_manifests(results))
     found = [(folder, manifest) for folder, manifest in manifests if _is_meant(manifest, options)]
     sides = [side for folder, manifest in reversed(found) for side in _side(folder, manifest, options)]
@@ -68,7 +69,7 @@ def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
 
 
 def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
-    """As far as the manifest tells."""
+    """Whether the manifest matches; the workload of a bench is checked with its records."""
     if options.matrix:
         return manifest.matrix is not None and manifest.matrix.name == Path(options.matrix).stem
     if options.workload and manifest.kind != "bench":
@@ -120,18 +121,19 @@ def _pieces(only: str | None) -> list[str]:
     try:
         return shlex.split(only or "")
     except ValueError as problem:
-        raise SandboxError(f"ONLY={only} cannot be read", str(problem), "try: ONLY='threads=1,64'") from None
+        step = "try: make history ONLY='threads=1,64'"
+        raise SandboxError(f"ONLY={only} cannot be read", str(problem), step) from None
 
 
 def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxError:
     names = {each.matrix.name for each in manifests if each.matrix}
     if options.matrix:
-        known = did_you_mean(options.matrix, names) if names else "there is no result of any matrix yet"
+        known = did_you_mean(options.matrix, names) if names else "no results of any matrix yet"
         step = f"try: make matrix MATRIX={options.matrix}"
-        return SandboxError(f"there is no result of a matrix '{options.matrix}'", known, step)
+        return SandboxError(f"there is no result of the matrix '{options.matrix}'", known, step)
     profiles = {each.profile for each in manifests if not each.matrix}
-    known = f"benches of: {', '.join(sorted(profiles))}" if profiles else "there is no result yet"
-    return SandboxError("there is no such result", known, "try: make bench, or make matrix")
+    known = f"benches of: {', '.join(sorted(profiles))}" if profiles else "no results yet"
+    return SandboxError("there is no such result", known, "try: make bench   (or make matrix)")
 
 
 def _warn(text: str) -> None:
@@ -139,9 +141,14 @@ def _warn(text: str) -> None:
 
 
 def command(
-    matrix: Annotated[str | None, typer.Option(help="Of this matrix (of the newest result).")] = None,
-    profile: Annotated[str | None, typer.Option(help="Of benches of this profile.")] = None,
-    workload: Annotated[str | None, typer.Option(help="Of benches with this workload.")] = None,
+    matrix: Annotated[
+        str | None,
+        typer.Option(help="Results of this matrix (that of the newest result).", autocompletion=completion.matrix),
+    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Benches of this profile.")] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="Benches with this workload.", autocompletion=completion.workload)
+    ] = None,
     metric: Annotated[str | None, typer.Option(help="Metrics, such as tps,latency_p99_ms (the primary ones).")] = None,
     only: Annotated[str | None, typer.Option(help="Levels to show: 'threads=1,64'.")] = None,
     json: Json = False,

@@ -1,4 +1,4 @@
-"""list: the workloads, matrices, settings, images' versions and results that there are."""
+"""list: the available workloads, matrices, settings, image versions and results."""
 
 import json as json_text
 import textwrap
@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
-from sandbox.library import RESULTS, load_library
+from sandbox.library import load_library
+from sandbox.places import RESULTS, yaml_files
 from sandbox.report.text_table import text_table
 from sandbox.results.store import all_results
 from sandbox.workloads.common.registry import find_workloads
@@ -24,8 +25,15 @@ _WIDTH = 100
 
 
 def command(
-    which: Annotated[str | None, place("WHAT", "workloads, matrices, settings, versions or results.")] = None,
-    what: Annotated[str | None, typer.Option(help="The same as an option.")] = None,
+    which: Annotated[
+        str | None,
+        place(
+            "WHAT",
+            "workloads, matrices, settings, versions or results.",
+            lambda incomplete: [each for each in LISTS if each.startswith(incomplete)],
+        ),
+    ] = None,
+    what: Annotated[str | None, typer.Option(help="Workloads, matrices, settings, versions or results.")] = None,
     json: Json = False,
 ) -> None:
     """List workloads, matrices, settings, versions or results."""
@@ -69,7 +77,7 @@ def _workloads() -> Iterator[Row]:
 
 
 def _matrices() -> Iterator[Row]:
-    for path in sorted(MATRICES.glob("*.yaml")):
+    for path in yaml_files(MATRICES).values():
         matrix = read_matrix(path)
         yield {"matrix": matrix.name, "factors": list(matrix.factors), "question": matrix.question}
 

@@ -1,4 +1,4 @@
-"""matrix: runs every combination of a matrix file in an honest order, and says which differences are real."""
+"""matrix: runs every combination of a matrix file in randomized blocks, and reports which differences are real."""
 
 import json
 from collections.abc import Iterable
@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from sandbox.as_typed import as_typed
+from sandbox.commands.common import completion
 from sandbox.commands.common.matrix_line import MatrixLine
 from sandbox.commands.common.options import Json, either, place
 from sandbox.console import ProgressDisplay
@@ -18,7 +20,7 @@ from sandbox.experiment.file import find_matrix, matrix_path
 from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.experiment.start import start
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
 from sandbox.results.calibration import Known
 from sandbox.results.store import ResultFolder
@@ -29,7 +31,7 @@ HELP = ("figures", 2)
 
 @dataclass(frozen=True)
 class MatrixOptions:
-    """The options of `matrix` as typed; None: what the file says."""
+    """The options of `matrix` as typed; None: as in the file."""
 
     matrix: str | None
     seconds: int | None
@@ -43,7 +45,7 @@ class MatrixOptions:
 
 
 def run(options: MatrixOptions) -> int:
-    """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for what cannot be run at all."""
+    """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for a matrix that cannot run at all."""
     matrix = _adjusted(find_matrix(options.matrix), options)
     resolved = resolve_file(matrix, matrix_path(options.matrix), options.only)
     resolved = replace(resolved, seed=options.seed, afresh=options.new)
@@ -58,7 +60,7 @@ def run(options: MatrixOptions) -> int:
 
 
 def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
-    """The matrix with what was given on the command line. Raises SandboxError (exit 2) for a number that is none."""
+    """The matrix with the values from the command line. Raises SandboxError (exit 2) for a number that is too small."""
     given = {"seconds": options.seconds, "warmup": options.warmup, "blocks": options.blocks}
     least = {"seconds": 1, "warmup": 0, "blocks": 1}
     changes = {name: value for name, value in given.items() if value is not None}
@@ -66,22 +68,24 @@ def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
         if value < least[name]:
             word = name.upper()
             known = f"at least {least[name]}"
-            raise SandboxError(f"{word}={value} cannot be used", known, f"try: make matrix {word}={least[name]}")
+            raise SandboxError(
+                f"{word}={value} is not valid", known, f"try: make matrix MATRIX={matrix.name} {word}={least[name]}"
+            )
     return matrix.model_copy(update=changes)
 
 
 def _show_plan(resolved: Resolved, as_json: bool) -> int:
-    """Prints what would be run."""
+    """Prints what would run."""
     expected = estimate(resolved, RESULTS, Docker())
     if as_json:
         print(json.dumps(experiment_data(resolved, expected), indent=2))
     else:
-        print("\n".join(experiment_lines(resolved, expected)))
+        print(as_typed("\n".join(experiment_lines(resolved, expected))))
     return int(ExitCode.OK)
 
 
 def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
-    """Runs it with progress on standard error. ``plan``: begins with all that PLAN=1 shows.
+    """Runs an experiment with progress on standard error. ``plan``: first prints all that PLAN=1 shows.
 
     Raises SandboxError as `start` does.
     """
@@ -100,12 +104,12 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
 def _in_words(expected: Estimate) -> Iterable[str]:
     if expected.resumes:
         name, done = expected.resumes
-        yield f"goes on with {name}, where {done} runs are done"
+        yield f"resumes {name}, where {done} runs are done"
     yield f"about {duration(expected.seconds)}"
 
 
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
-    """Prints the verdicts, and leaves the result's report. Raises SandboxError (exit 4) where no run was any good."""
+    """Prints the verdicts and writes the result's report. Raises SandboxError (exit 4) if no run is usable."""
     from sandbox.commands import report
     from sandbox.report.lost_runs import lost_runs
     from sandbox.report.processor_time import processor_data
@@ -124,21 +128,23 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     else:
         lost = lost_runs(part, records)
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
-        print("\n".join([*verdict_lines(part, judged, records), *lost, *files]))
+        print(as_typed("\n".join([*verdict_lines(part, judged, records), *lost, *files])))
     return int(ExitCode.OK)
 
 
 def command(
-    which: Annotated[str | None, place("MATRIX", "Matrix, such as quick, or a path.")] = None,
-    matrix: Annotated[str | None, typer.Option(help="Matrix, such as quick, or a path.")] = None,
-    seconds: Annotated[int | None, typer.Option(help="Measured seconds of a run.")] = None,
-    warmup: Annotated[int | None, typer.Option(help="Seconds before each run, discarded.")] = None,
-    blocks: Annotated[int | None, typer.Option(help="Blocks (what one lone difference takes).")] = None,
+    which: Annotated[str | None, place("MATRIX", "Matrix, such as quick, or a path.", completion.matrix)] = None,
+    matrix: Annotated[
+        str | None, typer.Option(help="Matrix, such as quick, or a path.", autocompletion=completion.matrix)
+    ] = None,
+    seconds: Annotated[int | None, typer.Option(help="Measured seconds per run.")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up before each run, discarded.")] = None,
+    blocks: Annotated[int | None, typer.Option(help="Blocks (as many as a single difference needs).")] = None,
     only: Annotated[str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")] = None,
-    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (drawn).")] = None,
+    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show cells, time and power; run nothing.")] = False,
-    new: Annotated[bool, typer.Option("--new", help="Begin afresh instead of going on.")] = False,
+    new: Annotated[bool, typer.Option("--new", help="Start from scratch instead of resuming.")] = False,
     json: Json = False,
 ) -> int:
-    """Run a matrix of factors and say which differences are real."""
+    """Run a matrix of factors and report which differences are real."""
     return run(MatrixOptions(either(which, matrix, "MATRIX"), seconds, warmup, blocks, only, seed, plan, new, json))

@@ -1,8 +1,9 @@
-"""ps: one stack, or all of this tool on the engine."""
+"""ps: shows one stack, or all stacks of this tool on the engine."""
 
 import json as json_text
 import sys
 
+from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json, NameOfPs
 from sandbox.commands.common.viewing import view_now
 from sandbox.console import ProgressDisplay
@@ -22,6 +23,6 @@ def command(name: NameOfPs = None, json: Json = False) -> None:
     if json:
         print(json_text.dumps(stacks_data(shown), indent=2))
     elif shown:
-        print("\n\n".join("\n".join(stack_lines(stack)) for stack in shown))
+        print(as_typed("\n\n".join("\n".join(stack_lines(stack)) for stack in shown)))
     else:
-        print("no stack is here; try: make up PROFILE=galera3+haproxy", file=sys.stderr)
+        print(as_typed("there is no stack; try: make up PROFILE=galera3+haproxy"), file=sys.stderr)

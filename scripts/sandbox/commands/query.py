@@ -1,4 +1,4 @@
-"""query: SQL over every result of this checkout; reads, and never writes."""
+"""query: read-only SQL over all results of this checkout."""
 
 import os
 import re
@@ -11,9 +11,10 @@ from typing import Annotated
 import duckdb
 import typer
 
+from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text_table import text_table
 from sandbox.results.index import open_index
@@ -23,7 +24,7 @@ HELP = ("results", 4)
 
 
 MOST_SHOWN = 1000
-"""Rows of a table for people; JSON and CSV have all."""
+"""Rows of a printed table; JSON and CSV have all."""
 _MOST_SHOWN = 3
 _EXAMPLE = "try: make query SQL='select cell, avg(tps) from runs group by cell'"
 
@@ -41,12 +42,12 @@ class QueryOptions:
 
 
 def run(options: QueryOptions, results: Path = RESULTS) -> int:
-    """Prints the answer; returns the exit code. Raises SandboxError (exit 2) for what cannot be answered."""
+    """Prints the answer; returns the exit code. Raises SandboxError (exit 2) for an invalid query."""
     if not options.sql or not options.sql.strip():
-        print("\n".join(_views(results)))
+        print(as_typed("\n".join(_views(results))))
         return int(ExitCode.OK)
     if options.as_json and options.as_csv:
-        raise SandboxError("JSON=1 and CSV=1 exclude each other", "an answer has one form", f"{_EXAMPLE} CSV=1")
+        raise SandboxError("JSON=1 and CSV=1 exclude each other", "an answer has one format", f"{_EXAMPLE} CSV=1")
     statement = _only_statement(options.sql)
     index = open_index(results, needed_parts(options.sql), lambda text: print(f"query  {text}", file=sys.stderr))
     with index.connection as connection:
@@ -57,7 +58,7 @@ def run(options: QueryOptions, results: Path = RESULTS) -> int:
             names = [each[0] for each in cursor.description or ()]
             _print(names, cursor, options)
             sys.stdout.flush()
-        except BrokenPipeError:  # who reads has seen enough, as head has
+        except BrokenPipeError:  # the reader has closed the pipe, as head does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None
@@ -67,13 +68,13 @@ def run(options: QueryOptions, results: Path = RESULTS) -> int:
 
 
 def needed_parts(sql: str) -> set[Part]:
-    """What must be loaded beside what always is: a word too many costs a little time, never an answer."""
+    """The parts to load in addition to those always loaded; a false match costs a little time, never an answer."""
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     return {part for view, part in LATER.items() if view in words}
 
 
 def print_broken(broken: Mapping[str, str]) -> None:
-    """A word on standard error for what was skipped."""
+    """Reports on standard error what was skipped."""
     for path, reason in list(broken.items())[:_MOST_SHOWN]:
         print(f"skipped  {path}: {' '.join(reason.split())[:200]}", file=sys.stderr)
     if len(broken) > _MOST_SHOWN:
@@ -81,18 +82,18 @@ def print_broken(broken: Mapping[str, str]) -> None:
 
 
 def _only_statement(sql: str) -> duckdb.Statement:
-    """The one reading statement. Raises SandboxError (exit 2) for any other."""
+    """The single read-only statement. Raises SandboxError (exit 2) for anything else."""
     with duckdb.connect(":memory:") as parser:
         try:
             statements = parser.extract_statements(sql)
         except duckdb.Error as problem:
             raise refusal(str(problem), sql, {}) from None
     if len(statements) != 1:
-        raise SandboxError(f"one statement is needed, and there are {len(statements)}", "a query reads", _EXAMPLE)
+        raise SandboxError(f"expected one statement, got {len(statements)}", "a query is a single statement", _EXAMPLE)
     kind = statements[0].type
     if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
         what = f"a query cannot run {kind.name}"
-        known = "results are measured, and never written by hand; what reads is select, with, from, describe, pivot"
+        known = "queries are read-only: select, with, from, describe, pivot"
         raise SandboxError(what, known, _EXAMPLE)
     return statements[0]
 
@@ -127,7 +128,7 @@ def _views(results: Path) -> list[str]:
 
 
 def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
-    """DuckDB's complaint in three lines; for a mistyped name the nearest one that there is."""
+    """DuckDB's error in three lines; for a mistyped name, the nearest one that exists."""
     column = re.search(r'(?:Referenced column|a column named) "([^"]+)"', message)
     view = re.search(r"Table with name (\S+) does not exist", message)
     words = {word.lower() for word in re.findall(r"\w+", sql)}
@@ -141,7 +142,7 @@ def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
     first, *others = [line.strip() for line in message.splitlines() if line.strip()]
     marked = next((line for line in others if line.startswith("LINE ")), sql)
     if "disabled" in first:
-        first, marked = "a query reaches no file, only results", "to join them with a file: make export FORMAT=parquet"
+        first, marked = "a query reads only results, not files", "to join them with a file: make export FORMAT=parquet"
     return SandboxError(first, marked, _EXAMPLE)
 
 
@@ -149,9 +150,9 @@ def command(
     statement: Annotated[
         str | None, typer.Argument(help="SQL, such as: select cell, avg(tps) from runs group by cell")
     ] = None,
-    sql: Annotated[str | None, typer.Option(help="The same as an option.")] = None,
+    sql: Annotated[str | None, typer.Option(help="The statement as an option.")] = None,
     json: Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> int:
-    """Ask all results in SQL (DuckDB); without a statement, list what there is to ask."""
+    """Query all results in SQL (DuckDB); without a statement, list the views."""
     return run(QueryOptions(sql or statement, json, csv))

@@ -1,7 +1,8 @@
-"""report: a result as one HTML page, a summary in Markdown, and its charts as pictures."""
+"""report: a result as an HTML page, a Markdown summary, and its charts as images."""
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -9,13 +10,15 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
+from sandbox.as_typed import as_typed
+from sandbox.commands.common import completion
 from sandbox.commands.common.options import either, place
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.library import RESULTS
+from sandbox.places import RESULTS
 from sandbox.report.bench_summary import bench_figures, bench_markdown
 from sandbox.report.figure import Figure, picture
 from sandbox.report.figures import matrix_figures
-from sandbox.report.page import bench_page, html, matrix_page
+from sandbox.report.page import Page, bench_page, html, matrix_page
 from sandbox.report.run_data import RunData
 from sandbox.report.summary import summary
 from sandbox.results.compare import Judged
@@ -30,7 +33,7 @@ HELP = ("results", 1)
 
 
 def run(named: str | None, charts: bool) -> int:
-    """Writes the report of a result, and prints what it wrote. Raises SandboxError (exit 2) where there is none."""
+    """Writes the report of a result and prints its files. Raises SandboxError (exit 2) if there is no such result."""
     result = find_result(named, RESULTS)
     for path in write_report(result, charts):
         print(path)
@@ -38,7 +41,7 @@ def run(named: str | None, charts: bool) -> int:
 
 
 def find_result(named: str | None, results: Path) -> ResultFolder:
-    """A result by its folder, by its name under ``results``, or the latest one: the newest where none has ended."""
+    """A result by its folder, by its name under ``results``, or the latest one; the newest if none has ended."""
     try:
         known = [result.path.name for result in all_results(results)]
     except OSError:
@@ -48,16 +51,15 @@ def find_result(named: str | None, results: Path) -> ResultFolder:
     for path in candidates:
         if (path / "manifest.json").is_file():
             return ResultFolder(path.resolve())
-    what = f"there is no result '{named}'" if named else "there is no result yet"
-    expected = did_you_mean(wanted, known) if known else f"{results} holds none"
+    what = f"there is no result '{named}'" if named else "no results yet"
+    expected = did_you_mean(wanted, known) if known else f"searched {results}"
     raise SandboxError(what, expected, "try: make report RESULT=latest" if known else "try: make bench")
 
 
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
-    """``report.html``, ``summary.md`` and, when asked for, ``charts/``; their paths.
+    """Writes ``report.html``, ``summary.md`` and, if asked for, ``charts/``; returns their paths.
 
-    Raises SandboxError: exit 5 for a manifest or a record of another version of this tool, exit 4 where no run was
-    any good.
+    Raises SandboxError: exit 5 for a manifest or a record of another version of this tool, exit 4 if no run is usable.
     """
     try:
         manifest = result.manifest
@@ -78,14 +80,14 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
 
 
 def no_good_run(result: ResultFolder, part: MatrixPart, records: Sequence[Record]) -> SandboxError:
-    """Why nothing can be said of a matrix."""
+    """The error for a matrix without a usable run."""
     reasons = [record.reason for record in records if record.reason]
-    what = f"no run of the matrix {part.name} was any good"
-    return SandboxError(what, next(iter(reasons), "none was made"), f"see: {result.path}", ExitCode.ENVIRONMENT)
+    what = f"no run of the matrix {part.name} is usable"
+    return SandboxError(what, next(iter(reasons), "no run was made"), f"try: ls {result.path}", ExitCode.ENVIRONMENT)
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
-    """Every run of a result, in their order. Raises pydantic's ValidationError for one that is of another version."""
+    """Every run of a result, in order. Raises pydantic's ValidationError for one of another version."""
     return [_read(result, record) for record in result.records()]
 
 
@@ -95,7 +97,7 @@ def _read(result: ResultFolder, record: Record) -> RunData:
 
 
 def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:
-    """The verdicts, by the noise that was known when the matrix ended, so that a report can be made again."""
+    """The verdicts, by the noise that was known when the matrix ended, so that a report is reproducible."""
     records = [run.record for run in runs]
     series = {run.name: run.seconds.get("tps", ()) for run in runs}
     noise = noise_of(part, records, read_calibration())
@@ -105,11 +107,11 @@ def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:
 def write_matrix(
     result: ResultFolder, manifest: Manifest, runs: Sequence[RunData], judged: Judged, charts: bool = False
 ) -> list[Path]:
-    """Page, summary and pictures of a judged matrix."""
+    """Writes page, summary and pictures of a judged matrix."""
     part = manifest.matrix
     assert part is not None  # noqa: S101  (its caller has judged it)
     figures = matrix_figures(part, judged, runs)
-    page = html(matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs)))
+    page = _typed(matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs)))
     records = [run.record for run in runs]
     return _write(result, page, summary(part, judged, records, manifest.command), figures if charts else [])
 
@@ -117,22 +119,26 @@ def write_matrix(
 def _write_bench(result: ResultFolder, manifest: Manifest, runs: Sequence[RunData], charts: bool) -> list[Path]:
     if not runs:
         known = "its manifest lists no record"
-        raise SandboxError(f"{result.path.name} holds no run", known, f"see: {result.path}", ExitCode.ENVIRONMENT)
+        raise SandboxError(f"{result.path.name} has no run", known, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
     run = runs[-1]
     figures = bench_figures(run)
-    page = html(bench_page(run, figures, manifest.command, _when(manifest, runs)))
+    page = _typed(bench_page(run, figures, manifest.command, _when(manifest, runs)))
     return _write(result, page, bench_markdown(run.record, manifest.command), figures if charts else [])
+
+
+def _typed(page: Page) -> str:
+    return html(replace(page, again=[as_typed(each) for each in page.again]))
 
 
 def _write(result: ResultFolder, page: str, markdown: str, pictures: Sequence[Figure]) -> list[Path]:
     written = [result.path / "report.html", result.path / "summary.md"]
     write_atomically(written[0], page)
-    write_atomically(written[1], markdown)
+    write_atomically(written[1], as_typed(markdown))
     return [*written, *_write_pictures(result.path / "charts", pictures)]
 
 
 def _write_pictures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
-    """Each figure as SVG and as PNG of twice its size."""
+    """Writes each figure as SVG, and as PNG at twice its size."""
     if not figures:
         return []
     import vl_convert
@@ -151,7 +157,7 @@ def _write_pictures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
 
 
 def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
-    """Start and end, and how much there is of it."""
+    """Start, end and number of runs."""
     ended = manifest.ended_utc
     span = (
         f"{_moment(manifest.started_utc)} to {_moment(ended)} UTC" if ended else f"{_moment(manifest.started_utc)} UTC"
@@ -159,7 +165,7 @@ def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
     bad = sum(run.record.status != "ok" for run in runs)
     text = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
     text += f", {bad} of them not ok" if bad else ""
-    return f"{text}{'' if ended else '; NOT ENDED: more may come'}"
+    return f"{text}{'' if ended else '; NOT ENDED: more runs may follow'}"
 
 
 def _moment(moment: datetime) -> str:
@@ -167,8 +173,10 @@ def _moment(moment: datetime) -> str:
 
 
 def command(
-    which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).")] = None,
-    result: Annotated[str | None, typer.Option(help="Result: its folder or name (latest).")] = None,
+    which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).", completion.result)] = None,
+    result: Annotated[
+        str | None, typer.Option(help="Result: its folder or name (latest).", autocompletion=completion.result)
+    ] = None,
     charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
 ) -> int:
     """Write report.html and summary.md of a result."""

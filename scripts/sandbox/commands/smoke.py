@@ -1,4 +1,4 @@
-"""smoke: is a head worse than a base? Three servers, a look of eight blocks or sixteen, a comment, an exit code."""
+"""smoke: is a head worse than a base? Three servers, a look of eight or sixteen blocks, a comment, an exit code."""
 
 import json
 import sys
@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from sandbox.as_typed import as_typed
+from sandbox.commands.common import completion
 from sandbox.commands.common.options import need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
@@ -40,8 +42,8 @@ SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PR
 SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]
 SidesImage = Annotated[str | None, typer.Option(help="Local tag, sha256:… or .tar instead of the database image.")]
 SidesSet = Annotated[list[str] | None, typer.Option(help="Server variables of this side, as SET takes them.")]
-SidesCpus = Annotated[str | None, typer.Option(help="Processors for each database node of this side.")]
-SidesMemory = Annotated[str | None, typer.Option(help="Memory for each database node of this side.")]
+SidesCpus = Annotated[str | None, typer.Option(help="CPUs per database node of this side.")]
+SidesMemory = Annotated[str | None, typer.Option(help="Memory per database node of this side.")]
 
 SECONDS, WARM_UP_S = 5, 1
 TABLES = 4
@@ -75,10 +77,9 @@ class SmokeOptions:
 
 
 def run(options: SmokeOptions) -> int:
-    """Compares, prints the comment, leaves it in ``smoke.md``; returns the exit code.
+    """Compares, prints the comment, writes it to ``smoke.md``; returns the exit code.
 
-    Raises SandboxError: exit 2 for what cannot work, exit 4 for an image that is not there and for what the environment
-    has spoilt.
+    Raises SandboxError: exit 2 for invalid options, exit 4 for a missing image or a failure of the environment.
     """
     sides = {name: _side(name, options) for name in (BASE, HEAD)}
     load = SmokeLoad(options.workload, options.threads, options.rows, TABLES, SECONDS, WARM_UP_S)
@@ -94,9 +95,9 @@ def run(options: SmokeOptions) -> int:
 
 
 def _side(name: str, options: SmokeOptions) -> SmokeSide:
-    """One side; without a profile of its own it has PROFILE, else that of the other side.
+    """One side; its profile is its own, else PROFILE, else that of the other side.
 
-    Raises SandboxError (exit 2) where it contradicts itself.
+    Raises SandboxError (exit 2) if its options contradict each other.
     """
     given, other = (options.base, options.head) if name == BASE else (options.head, options.base)
     word = name.upper()
@@ -119,7 +120,7 @@ def asked(side: SmokeSide) -> str:
 
 @contextmanager
 def _images(sides: dict[str, SmokeSide]) -> Iterator[dict[str, SmokeSide]]:
-    """The sides with the identities of the images that they were given, which stay here until the end."""
+    """The sides with the identities of their image overrides, which stay on the engine until the end."""
     docker = Docker()
     with ExitStack() as here:
         yield {
@@ -131,7 +132,7 @@ def _images(sides: dict[str, SmokeSide]) -> Iterator[dict[str, SmokeSide]]:
 
 
 def _refuse(resolved: Resolved) -> None:
-    """What cannot work is refused before anything starts."""
+    """Refuses what cannot work before anything starts."""
     docker = Docker()
     for plan in [stack.plan for stack in resolved.stacks.values() if stack.plan]:
         refuse_unavailable(plan, docker)
@@ -140,22 +141,22 @@ def _refuse(resolved: Resolved) -> None:
 
 
 def _refuse_volumes(plan: Plan, declared: set[str]) -> None:
-    """A volume for which the component has no place would carry no label, and escape `make down`."""
+    """A volume that the component does not mount would carry no label, and escape `make down`."""
     name = plan.databases[0].name
     service = compose_document(plan, PLACEHOLDER, Identity("smoke", ""))["services"][name]
     known = {str(volume).partition(":")[2].partition(":")[0] for volume in service.get("volumes", [])}
     known |= {str(path).partition(":")[0] for path in service.get("tmpfs", [])}
     if stray := sorted(declared - known):
         raise SandboxError(
-            f"{plan.request.image} declares a volume for which {plan.databases[0].component.name} has no place",
-            f"{', '.join(stray)}; there is one for {', '.join(sorted(known)) or 'none'}",
-            "try: build the image without that VOLUME",
+            f"{plan.request.image} declares a volume that {plan.databases[0].component.name} does not mount",
+            f"{', '.join(stray)}; mounted: {', '.join(sorted(known)) or 'none'}",
+            f"try: docker image inspect {plan.request.image}   (then rebuild it without that VOLUME)",
             ExitCode.ENVIRONMENT,
         )
 
 
 def _looks(resolved: Resolved, seed: int | None) -> list[ResultFolder]:
-    """One look, and where that is worse a repetition: new stacks, another seed."""
+    """One look, and if that is worse, a repetition: new stacks, another seed."""
     first = _run(replace(resolved, seed=seed))
     if smoke_look(first).look.state != "suspected":
         return [first]
@@ -171,19 +172,19 @@ def _run(resolved: Resolved) -> ResultFolder:
             raise
         known = "every run that ended is saved, every stack is removed; an interrupted gate cannot be resumed"
         raise SandboxError(error.what, known, "try: the same command again", ExitCode.INTERRUPTED) from None
-    note_noise(result, known_noise(result))  # as it was before this look: what its canary teaches is for the next one
+    note_noise(result, known_noise(result))  # as known before this look: its own canary counts from the next one on
     learn_from(result)
     return result
 
 
 def _blocks_to_add(result: ResultFolder) -> int:
-    """Asked while the stacks are up."""
+    """The gate of a look, asked while the stacks are up."""
     note_noise(result, known_noise(result))
     return smoke_look(result).look.blocks_to_add
 
 
 def smoke_look(result: ResultFolder) -> SmokeLook:
-    """A result of one look, judged."""
+    """The result of one look, judged."""
     manifest, part, records = result.manifest, part_of(result), result.records()
     took = (manifest.ended_utc - manifest.started_utc).total_seconds() if manifest.ended_utc else None
     return SmokeLook(result.path.name, part, records, _judged(result, part, records), took)
@@ -197,12 +198,12 @@ def _judged(result: ResultFolder, part: MatrixPart, records: list[Record]) -> Lo
 
 
 def _first(records: list[Record], status: Status) -> str | None:
-    """The first run that ended so, with its reason."""
+    """The first run with this status, and its reason."""
     return next((f"{record.cell}: {record.reason}" for record in records if record.status == status), None)
 
 
 def _log_tail(result: ResultFolder, record: Record) -> list[str]:
-    """The end of the log of the node that failed; of the first one where none is named."""
+    """The end of the log of the node that failed; of the first node if none is named."""
     logs = {word.removeprefix("log_"): file for word, file in record.files.items() if file.startswith("logs/")}
     named = [file for node, file in logs.items() if node in (record.reason or "")]
     files = named or list(logs.values())
@@ -213,15 +214,15 @@ def _log_tail(result: ResultFolder, record: Record) -> list[str]:
 
 
 def _show(report: SmokeReport, results: list[ResultFolder], as_json: bool) -> int:
-    text = smoke_markdown(report)
+    text = as_typed(smoke_markdown(report))
     for result in results:
         write_atomically(result.path / "smoke.md", text)
     print(json.dumps(smoke_data(report), indent=2) if as_json else text, end="\n" if as_json else "")
     print(f"smoke  {sentence(report)}", file=sys.stderr, flush=True)
     if report.outcome == "environment":
         known = sentence(report)
-        what = "the smoke benchmark could not be carried out"
-        raise SandboxError(what, known, f"see: {results[-1].path}", ExitCode.ENVIRONMENT)
+        what = "the smoke benchmark could not be run"
+        raise SandboxError(what, known, f"try: ls {results[-1].path}", ExitCode.ENVIRONMENT)
     return int(EXIT_CODES[report.outcome])
 
 
@@ -239,14 +240,16 @@ def command(
     head_set: SidesSet = None,
     head_cpus: SidesCpus = None,
     head_memory: SidesMemory = None,
-    workload: Annotated[str, typer.Option(help="Workload, such as oltp_read_write.")] = "oltp_read_only",
+    workload: Annotated[
+        str, typer.Option(help="Workload, such as oltp_read_write.", autocompletion=completion.workload)
+    ] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
-    # Read-only: what is measured is the server, not the fsyncs of a disk that it shares. (WORKLOAD= takes any other.)
-    rows: Annotated[int, typer.Option(min=1, help="Rows of each of four tables (25000).")] = 25_000,
-    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (drawn).")] = None,
+    # Read-only: it measures the server, not the fsyncs of a shared disk. (WORKLOAD= takes any other.)
+    rows: Annotated[int, typer.Option(min=1, help="Rows per table, of four tables (25000).")] = 25_000,
+    seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Say whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
+    """Check whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
     options = SmokeOptions(
         profile,
         SideOptions(base, base_profile, base_image, tuple(base_set or ()), base_cpus, base_memory),

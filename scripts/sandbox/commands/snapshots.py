@@ -1,9 +1,10 @@
-"""snapshots: what stacks are restored from."""
+"""snapshots: lists the snapshots that stacks are restored from."""
 
 import json as json_text
 import sys
 from datetime import datetime
 
+from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
 from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
 from sandbox.stack.engine import Docker
@@ -18,9 +19,9 @@ def command(json: Json = False) -> None:
     if json:
         print(json_text.dumps(snapshots_data(found), indent=2))
     elif found:
-        print("\n".join(snapshot_lines(found, _clock)))
+        print(as_typed("\n".join(snapshot_lines(found, _clock))))
     else:
-        print("no snapshot is here; the first `make up` of a profile keeps one", file=sys.stderr)
+        print(as_typed("there is no snapshot yet; the first `make up` of a profile keeps one"), file=sys.stderr)
 
 
 def _clock(unix_s: float) -> str:

@@ -1,4 +1,4 @@
-"""Finds and reads a matrix file; what is wrong with it is told with file and line."""
+"""Finds and reads a matrix file; errors name file and line."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,14 +9,15 @@ from pydantic import ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.experiment.definition import Change, Matrix
-from sandbox.library import CHECKOUT, load_library
+from sandbox.library import load_library
+from sandbox.places import profile_folders, yaml_files
 from sandbox.plan.apply import split_assignments
 from sandbox.plan.grammar import NEXT_STEP, Term, parse
 from sandbox.plan.library import Library
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.workloads.common.model import Workload
 
-MATRICES = CHECKOUT / "profiles" / "matrices"
+MATRICES = profile_folders("matrices")
 _PARAMETERS = {
     "tables": "tables",
     "rows": "rows_per_table",
@@ -28,22 +29,21 @@ Place = Sequence[int | str]
 """Keys and positions, from the top of a file down."""
 
 
-def find_matrix(word: str | None, folder: Path = MATRICES) -> Matrix:
+def find_matrix(word: str | None, folders: list[Path] = MATRICES) -> Matrix:
     """The matrix of a name in ``profiles/matrices/``, or of any path. Raises SandboxError (exit 2)."""
-    return read_matrix(matrix_path(word, folder))
+    return read_matrix(matrix_path(word, folders))
 
 
-def matrix_path(word: str | None, folder: Path = MATRICES) -> Path:
-    """The file that a name or path means. Raises SandboxError (exit 2) for a name that there is none of."""
-    known = sorted(path.stem for path in folder.glob("*.yaml"))
+def matrix_path(word: str | None, folders: list[Path] = MATRICES) -> Path:
+    """The file of a name or path. Raises SandboxError (exit 2) for an unknown name."""
+    known = yaml_files(folders)
     if not word:
-        raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={known[0]}")
-    path = folder / f"{word}.yaml"
+        raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={min(known)}")
     if "/" in word or word.endswith((".yaml", ".yml")):
-        path = Path(word)
-    elif word not in known:
+        return Path(word)
+    if word not in known:
         raise SandboxError(f"there is no matrix '{word}'", did_you_mean(word, known), "try: make matrix MATRIX=quick")
-    return path
+    return known[word]
 
 
 def read_matrix(path: Path) -> Matrix:
@@ -65,13 +65,13 @@ def read_matrix(path: Path) -> Matrix:
 
 
 def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:
-    """What is wrong with something that a matrix file asks for, told of the file and of ``place`` in it."""
+    """The error of something in a matrix file, located at ``place`` in the file."""
     line = line_of(_parsed(path)[0], place)
     return SandboxError(f"{path}:{line}: {error.what}", error.known, _next_step(path))
 
 
 def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
-    """A file's tree, which knows the lines, and its data."""
+    """A file's tree, which has the line numbers, and its data."""
     try:
         text = path.read_text(encoding="utf-8")
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -86,12 +86,12 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
 
 
 def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
-    """YAML takes the last of two, and a level that was copied and not renamed would be gone."""
+    """YAML keeps the last of two equal keys: a level that was copied and not renamed would be lost."""
     seen = set()
     for child in node.value if isinstance(node, yaml.CollectionNode) else ():
         key, value = child if isinstance(child, tuple) else (None, child)
         if key is not None and key.value in seen:
-            raise _wrong(path, key.start_mark.line + 1, f"the key '{key.value}' stands there twice")
+            raise _wrong(path, key.start_mark.line + 1, f"the key '{key.value}' appears twice")
         seen.add(key and key.value)
         _refuse_repeated_keys(value, path)
 
@@ -100,12 +100,12 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     for position, name in enumerate(matrix.metrics):
         if name in METRICS and name not in matrix.metrics[:position]:
             continue
-        text = "it stands there twice" if name in METRICS else f"there is none; {did_you_mean(name, METRICS)}"
+        text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
         raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:
-    """Words that there are none of, at any level: a mistake in the file, where a cell that cannot run is skipped."""
+    """Unknown words at any level are a mistake in the file, whereas a cell that cannot run is skipped."""
     library = load_library()
     for place, change in changes_of(matrix):
         profile = [change.profile] if change.profile else []
@@ -122,7 +122,7 @@ def _check_words(matrix: Matrix, path: Path) -> None:
 
 
 def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
-    """What all cells have in common, then every level, each with its place in the file."""
+    """The common part of all cells, then every level, each with its place in the file."""
     yield ("common",), matrix.common
     for factor, levels in matrix.factors.items():
         for level, change in levels.items():
@@ -153,26 +153,26 @@ def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | N
 
 
 def _allowed(reason: Mapping[str, Any]) -> str:
-    """What Pydantic says, in our words; of a key that there is none of, the nearest one of its place."""
+    """Pydantic's message, in our words; for an unknown key, the nearest one that is allowed there."""
     if reason["type"] != "extra_forbidden":
         return expected(reason).removeprefix("value error, ")
     *above, key = reason["loc"]
     known = Change.model_fields if above else [name for name in Matrix.model_fields if name != "name"]
-    return f"there is no such key {'of a level' if above else 'at the top'}; {did_you_mean(str(key), known)}"
+    return f"there is no such key {'in a level' if above else 'at the top level'}; {did_you_mean(str(key), known)}"
 
 
 def _wrong(path: Path, line: int, text: str) -> SandboxError:
-    return SandboxError(f"{path}:{line} is no matrix", text, _next_step(path))
+    return SandboxError(f"{path}:{line} is not a valid matrix", text, _next_step(path))
 
 
 def _next_step(path: Path) -> str:
-    return f"mend the file; then: make matrix MATRIX={path} PLAN=1"
+    return f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
 
 
 def _refuse_unknown_terms(expression: str, library: Library) -> None:
-    """Raises SandboxError (exit 2) for a term that there is none of, or not with this count or version.
+    """Raises SandboxError (exit 2) for an unknown term, or an invalid count or version of a known one.
 
-    Whether known ones can stand together is not asked: a level may be impossible beside some levels and not others.
+    Combinations are not checked: a level may be impossible with some levels and possible with others.
     """
     for term in parse(expression):
         if term.name not in library.words():
@@ -185,7 +185,7 @@ def _refuse_unknown_terms(expression: str, library: Library) -> None:
 
 
 def _refuse_unknown_assignments(text: str, library: Library) -> None:
-    """Raises SandboxError (exit 2) for what is no assignment, or one for a term that there is none of."""
+    """Raises SandboxError (exit 2) for an invalid assignment, or one for an unknown term."""
     for term, name, _ in split_assignments((text,)):
         component = (term or "").rstrip("0123456789")
         if term and component not in library.components.names():
@@ -198,16 +198,16 @@ def _refuse_unknown_version(term: Term, library: Library) -> None:
     if term.count and not component.countable:
         raise SandboxError(f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", NEXT_STEP)
     key = component.spec.image or term.name
-    if term.version and key in library.catalog.images:  # a replica has the image of the group that it stands in
+    if term.version and key in library.catalog.images:  # a replica has the image of its group
         library.catalog.images[key].resolve(key, term.version)
 
 
 def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], workloads: Iterable[Workload]) -> None:
-    """Raises SandboxError (exit 2) for a factor with a parameter that no workload uses: its levels would be alike."""
+    """Raises SandboxError (exit 2) for a factor with a parameter that no workload uses: its levels would be equal."""
     used = frozenset[str]().union(*(workload.uses for workload in workloads))
     for factor, levels in factors.items():
         for word, parameter in _PARAMETERS.items():
             if parameter not in used and any(word in change.model_fields_set for change in levels.values()):
                 what = f"no workload of this matrix uses {word}, which the factor {factor} changes"
                 known = "an option of a workload is a factor as option.<its name>: [<levels>]"
-                raise SandboxError(what, known, "mend the matrix file")
+                raise SandboxError(what, known, "try: make list WHAT=workloads")

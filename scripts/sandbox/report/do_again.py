@@ -1,13 +1,13 @@
-"""PURE: a command as it was given, told as what can be typed again: a make target with its variables."""
+"""PURE: an earlier command in a form that can be typed again: a make target with its variables."""
 
 import shlex
 from collections.abc import Mapping, Sequence
 
 
 def make_command(command: Sequence[str], more: Mapping[str, str] | None = None) -> str:
-    """``make bench THREADS=8``, of ``[…/sandbox, bench, --threads, 8]``; ``more``: variables where it has them not.
+    """``make bench THREADS=8``, from ``[…/sandbox, bench, --threads, 8]``; ``more``: variables to add where missing.
 
-    What was given several times, such as SET, is one value with blanks between, as make takes it.
+    An option given several times, such as SET, becomes one value separated by spaces, as make expects.
     """
     given: dict[str, list[str]] = {}
     words = list(command[2:])

@@ -1,4 +1,4 @@
-"""One image on its way to the engine: pulled, or built by `scripts/build-image`, one command at a time."""
+"""Pulls an image, or builds it with `scripts/build-image`, one command at a time."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.plan.model import ImageChoice
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.events import ImageEvent, ImageState, LogTail, OnEvent
@@ -34,17 +34,17 @@ class Acquisition:
         self._ended = False
 
     def end(self) -> None:
-        """Ends what still runs: one failed, or Ctrl-C."""
+        """Ends those still running, after a failure or Ctrl-C."""
         with self._guard:
             self._ended = True
         for process in list(self._running):
             end_group(process)
 
     def get(self, choice: ImageChoice) -> None:
-        """One image, pulled or built; a second command that wants it waits. SandboxError (exit 4) where it fails."""
+        """Pulls or builds one image; a second command that needs it waits. SandboxError (exit 4) where it fails."""
         show = _ImageProgress(choice.reference, self._on_event)
         lock = "make-" + re.sub(r"[^A-Za-z0-9.-]", "-", choice.reference)
-        with locked(lock, lambda: show("waiting", "another command is at it")):
+        with locked(lock, lambda: show("waiting", "another command is getting it")):
             if choice.origin == "published":
                 self._pull(choice, show)
             else:
@@ -59,7 +59,7 @@ class Acquisition:
         if code:
             show("failed", tail[-1] if tail else "")
             raise _not_pulled(choice, tail)
-        if "@" in choice.reference:  # a pull by digest leaves no tag, by which the planner knows that it is here
+        if "@" in choice.reference:  # a pull by digest leaves no tag, which the planner looks for
             self._docker.ask("tag", choice.reference, choice.reference.partition("@")[0])
 
     def _build(self, choice: ImageChoice, show: "_ImageProgress") -> None:
@@ -75,9 +75,9 @@ class Acquisition:
             raise _not_built(choice, tail)
         if not self._up_to_date(choice.reference, folder):
             raise SandboxError(
-                f"images/lock.yaml pins {choice.reference}, which the package archive gives no longer",
-                f"it gives {tail[-1] if tail else 'nothing'} now",
-                "try: make lock   (pins what is there now)",
+                f"images/lock.yaml pins {choice.reference}, which the package archive no longer has",
+                f"it has {tail[-1] if tail else 'nothing'} now",
+                "try: make lock   (pins the current versions)",
                 ExitCode.ENVIRONMENT,
             )
 
@@ -115,7 +115,7 @@ class Acquisition:
 
 
 class _ImageProgress:
-    """Tells the events of one image with the seconds since it was begun."""
+    """Reports the events of one image with the seconds since its start."""
 
     def __init__(self, reference: str, on_event: OnEvent) -> None:
         self._reference, self._on_event = reference, on_event
@@ -126,7 +126,7 @@ class _ImageProgress:
 
 
 class _LayerCount:
-    """Reads the lines of `docker pull`: how many layers there are, and how many are here."""
+    """Counts layers in the output of `docker pull`: all, and those already here."""
 
     def __init__(self, show: _ImageProgress) -> None:
         self._show = show
@@ -156,7 +156,7 @@ def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:
 
 
 def _not_built(choice: ImageChoice, tail: list[str]) -> SandboxError:
-    """The script ends in three lines of its own."""
+    """The script ends with its own three-line error."""
     what, known, next_step = ["", "", "", *tail][-3:]
     return SandboxError(
         what or f"{choice.reference} cannot be built",

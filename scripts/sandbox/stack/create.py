@@ -1,7 +1,7 @@
 """Makes a stack's containers: Compose creates them, each gets its files as one archive, and all start at once.
 
-Compose itself would put every file of ``configs`` into its container by a call of its own, and an engine before 23
-starts a process for each (80 ms of CPU). What stands in the file and where is the same either way.
+Compose itself would copy every file of ``configs`` into its container with a separate call, and an engine before 23
+starts a process for each (80 ms of CPU). The files and their paths are the same either way.
 """
 
 import csv
@@ -20,7 +20,7 @@ from sandbox.stack.inventory import Container
 
 
 class RefusedError(Exception):
-    """The engine refused a command of the start."""
+    """The engine rejected a command of the start."""
 
     def __init__(self, argv: Sequence[str], answer: CommandResult) -> None:
         super().__init__(answer.stderr)
@@ -29,29 +29,29 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of the start. ``stdin``: what it reads; passwords go this way and never to disk."""
+    """A command of the start. ``stdin``: its input; passwords go this way and never to disk."""
 
     argv: Sequence[str]
     stdin: str | None = None
 
 
 def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int) -> None:
-    """Networks, volumes and containers by Compose; nothing is started. Raises RefusedError.
+    """Has Compose create networks, volumes and containers; nothing is started. Raises RefusedError.
 
-    ``lock``: descriptor of what a Compose that outlives us keeps locked.
+    ``lock``: descriptor of the lock, which a Compose that outlives us keeps.
     """
     services = {name: {**body, "configs": []} for name, body in document["services"].items()}
     text = compose_text({**document, "services": services, "configs": {}})
     argv = ("compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull",
             "never")  # fmt: skip
-    # Interrupted, it is waited for: the engine finishes what was asked of it, after a removal has looked.
+    # On an interrupt we wait for it: the engine would finish its work only after a removal has looked.
     _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
 
 
 def volume_mounts(document: Mapping[str, Any], project: str, names: Sequence[str]) -> list[str]:
-    """What ``--mount`` takes for volumes at ``/to/NAME``: it makes them, labelled as Compose labels its own.
+    """``--mount`` values that create volumes at ``/to/NAME``, labelled as Compose labels its own.
 
-    They can be filled while Compose makes the containers, and it then takes them for its own.
+    They can be filled while Compose creates the containers, and Compose then takes them for its own.
     """
     return [_volume_mount(document, project, name) for name in names]
 
@@ -63,22 +63,22 @@ def _volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
     fields = ["type=volume", f"source={project}_{name}", f"target=/to/{name}"]
     fields += [f"volume-label={key}={value}" for key, value in labels.items()]
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(fields)  # as the client reads it: a path may have a comma
+    csv.writer(line, lineterminator="").writerow(fields)  # the format that the client reads: a path may contain a comma
     return line.getvalue()
 
 
 def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:
-    """Every container's files put into it, all at once. Raises RefusedError."""
+    """Copies every container's files into it, all at once. Raises RefusedError."""
     now = int(time.time())
     commands = [Command(("cp", "-", f"{each.id}:/"), node_archive(document, each.node, now)) for each in containers]
     _side_by_side(docker, commands, lock)
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
-    """Every container started, those of a wave at once. Raises RefusedError.
+    """Starts every container, those of a wave at once. Raises RefusedError.
 
-    Servers come first, since a start waits for them longest. A replica comes after its source: where it is ready a
-    moment before, it finds no server there, and tries again a whole second later.
+    Servers come first, since they take longest to become ready. A replica comes after its source: if it were ready
+    first, it would find no source and retry a whole second later.
     """
     for wave in range(len(_FIRST) + 1):
         _side_by_side(docker, [Command(("start", each.id)) for each in containers if _wave(each) == wave], lock)
@@ -93,7 +93,7 @@ def _wave(container: Container) -> int:
 
 
 def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:
-    """Runs commands to their end; what an interrupt finds of them holds the lock no longer than it must."""
+    """Runs commands to completion; after an interrupt they hold the lock no longer than they must."""
     group = _CommandGroup(docker, lock)
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
         try:
@@ -111,7 +111,7 @@ def _refuse(command: Command, answer: CommandResult | None) -> None:
 
 
 class _CommandGroup:
-    """Commands begun by threads: an interrupt reaches the main thread alone, so none is begun and not noted."""
+    """Commands started by threads: only the main thread gets an interrupt, so every started command is recorded."""
 
     def __init__(self, docker: Docker, lock: int) -> None:
         self._docker, self._lock = docker, lock
@@ -120,7 +120,7 @@ class _CommandGroup:
         self._guard = threading.Lock()
 
     def run(self, command: Command) -> CommandResult | None:
-        """The answer of a command; None where the group was closed before it began."""
+        """The answer of a command; None where the group was closed before it started."""
         with self._guard:
             if self._closed:
                 return None
@@ -129,7 +129,7 @@ class _CommandGroup:
         return pending.answer()
 
     def close(self, end: bool) -> None:
-        """Begins no other; ``end``: ends what runs."""
+        """Starts no more commands; ``end``: ends those that are running."""
         with self._guard:
             self._closed = True
         for pending in self._begun if end else ():
@@ -137,7 +137,7 @@ class _CommandGroup:
 
 
 def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> str:
-    """The files of a service's ``configs`` as a tar archive, which is text as they are; with modes and owners."""
+    """The files of a service's ``configs`` as a tar archive with modes and owners; it is text, like the files."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for mount in document["services"][node].get("configs", []):
@@ -150,5 +150,5 @@ def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> st
 
 
 def unescaped(text: str) -> str:
-    """A text of the Compose file as Compose hands it on."""
+    """A text of the Compose file as Compose passes it on."""
     return text.replace("$$", "$")

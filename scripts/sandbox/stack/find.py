@@ -4,7 +4,7 @@ from itertools import groupby
 from pathlib import Path
 
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.inventory import Inventory, containers
@@ -15,7 +15,7 @@ START = "try: make up PROFILE=galera3+haproxy"
 
 
 def all_stacks(docker: Docker) -> list[Stack]:
-    """Every stack of this tool on the engine, of whatever checkout."""
+    """Every stack of this tool on the engine, of any checkout."""
     found = groupby(containers(docker), key=lambda each: each.project)
     stacks = [Stack(list(group), docker) for _, group in found]
     return [stack for stack in stacks if stack.members]
@@ -24,8 +24,8 @@ def all_stacks(docker: Docker) -> list[Stack]:
 def find_stack(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> Stack:
     """The stack of this checkout that a command means (None: no name was given).
 
-    Without a name it is ``default``; where that is not there and exactly one other is, that one, and a Note says so.
-    Raises SandboxError (exit 2) where there is none, or which one is meant cannot be told.
+    Without a name it is ``default``; where that does not exist and exactly one other does, that one, with a Note.
+    Raises SandboxError (exit 2) where no stack matches, or the command is ambiguous.
     """
     stacks = all_stacks(docker)
     project = choose_project(name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout)
@@ -45,7 +45,7 @@ def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent
         return ours[wanted]
     if name is None and len(ours) == 1:
         ((only, project),) = ours.items()
-        on_event(Note(f"taking the stack '{only}', the only one here"))
+        on_event(Note(f"using the stack '{only}', the only one here"))
         return project
     raise _not_found(name, sorted(ours))
 
@@ -53,13 +53,14 @@ def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent
 def _not_found(name: str | None, known: list[str]) -> SandboxError:
     if not known:
         step = f"{START} NAME={name}" if name else START
-        return SandboxError(f"no stack '{name or DEFAULT_NAME}' is here", "this checkout has no stack at all", step)
+        return SandboxError(f"there is no stack '{name or DEFAULT_NAME}'", "no stacks here", step)
     if name is None:
-        return SandboxError("which stack is meant?", f"there are {', '.join(known)}", f"try: NAME={known[0]}")
-    return SandboxError(f"no stack '{name}' is here", did_you_mean(name, known), "try: make ps")
+        step = f"try: make ps   (then the same command with NAME={known[0]})"
+        return SandboxError("which stack is meant?", f"there are {', '.join(known)}", step)
+    return SandboxError(f"there is no stack '{name}'", did_you_mean(name, known), "try: make ps")
 
 
 def leftover_projects(found: Inventory) -> dict[str, str]:
-    """Project → checkout of stacks that a crash left: something of them is there, but no container that runs."""
+    """Project → checkout of stacks that a crash left behind: parts exist, but no container is running."""
     alive = {container.project for container in found.containers if container.running}
     return {project: checkout for project, checkout in found.projects().items() if project not in alive}

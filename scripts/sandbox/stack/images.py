@@ -1,4 +1,4 @@
-"""Which images the engine has, whether it reaches a registry, and whether what was built here is still up to date."""
+"""Which images the engine has, whether it reaches a registry, and whether images built here are still up to date."""
 
 import hashlib
 import json
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from sandbox.library import CHECKOUT, load_library
+from sandbox.library import load_library
+from sandbox.places import CHECKOUT
 from sandbox.plan.catalog import Catalog, Lock
 from sandbox.plan.images import Availability, built_alias
 from sandbox.stack.engine import Docker, Pending
@@ -16,13 +17,13 @@ RECIPE_LABEL = "sandbox.recipe"
 REGISTRY_BOUND_S = 2.0
 _ABSENT = "debian:no-such-tag"
 _REACHED = ("not found", "manifest unknown")
-"""What a registry answers through the engine about a tag that it does not have."""
+"""A registry's answer, through the engine, for a tag that it does not have."""
 
 
 def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catalog | None = None) -> Availability:
-    """What the planner must know of this engine, in two calls at once; a registry is asked only when it matters.
+    """What the planner needs to know about this engine, in two parallel calls; asks a registry only when it matters.
 
-    An image built here from a recipe that has moved on counts as absent. SandboxError (exit 4) without an engine.
+    An image built here from an outdated recipe counts as absent. SandboxError (exit 4) without an engine.
     """
     docker = docker or Docker()
     aliases = built_folders(catalog or load_library().catalog)
@@ -46,9 +47,9 @@ def built_folders(catalog: Catalog) -> dict[str, str]:
 
 
 def _outdated(labels: Pending, folders: Mapping[str, str]) -> set[str]:
-    """Aliases that are here but were built from another recipe.
+    """Local aliases that were built from another recipe.
 
-    The client fails for those that are not here, and prints an empty line where it found none at all.
+    The client fails for those that are missing, and prints an empty line where it found none at all.
     """
     outdated = set()
     for found in map(json.loads, filter(None, labels.answer().stdout.splitlines())):
@@ -58,7 +59,7 @@ def _outdated(labels: Pending, folders: Mapping[str, str]) -> set[str]:
 
 @cache
 def recipe(folder: str, images: Path = IMAGES) -> str:
-    """Twelve hex digits of all that goes into a built image: its folder, and what its Dockerfile copies from others."""
+    """Hash (12 hex digits) of all that goes into a built image: its folder, and what its Dockerfile copies."""
     dockerfile = (images / folder / "Dockerfile").read_text(encoding="utf-8")
     copied = [line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ")]
     roots = {images / folder} | {images / source for sources in copied for source in sources if source[:2] != "--"}
@@ -72,7 +73,7 @@ def recipe(folder: str, images: Path = IMAGES) -> str:
 def registry_reachable(docker: Docker) -> bool:
     """Whether the engine itself reaches its registry, within 2 s.
 
-    It is asked to pull a tag that does not exist: that takes the way of a real pull, proxies and mirrors included, and
+    It pulls a tag that does not exist: that takes the path of a real pull, proxies and mirrors included, and
     transfers nothing; `docker manifest inspect` asks from the client's machine, `docker search` asks another service.
     """
     try:

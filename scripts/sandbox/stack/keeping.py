@@ -1,7 +1,7 @@
-"""Who takes a snapshot in the background: a process that holds the stack's lock and is named in it.
+"""Takes snapshots in the background: a process that holds the stack's lock, which contains its id.
 
-Never while somebody measures, whichever stack: each of the two makes itself known first and looks for the other then.
-Of two that begin at once, the measurement waits and the snapshot is left, so neither waits for the other for ever.
+Never during a measurement, of any stack: each of the two announces itself first and then looks for the other.
+If both start at once, the measurement waits and the snapshot is skipped, so they never wait for each other forever.
 """
 
 import fcntl
@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
+from sandbox.places import HERE
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.locks import claimed, lock_folder, locked, shared
@@ -24,15 +25,15 @@ MODULE = "sandbox.stack.snapshots.keep"
 _MARK = "snapshot"
 _PATIENCE_S = 60.0
 _MEASURING, _KEEPING = "measuring", "snapshots"
-"""Locks of the whole engine, each shared by all that do it: measurements run side by side, and so do keepers."""
+"""Engine-wide locks, each shared by its holders: measurements run in parallel, and so do keepers."""
 _KEEPER_ENDS_S = 300.0
-"""A snapshot, and one first start of a server in all its bounds."""
+"""Long enough for a snapshot and one first start of a server within its bounds."""
 
 
 def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanRequest]) -> None:
-    """Starts the process that takes a snapshot of a stack, and makes the base data directories of its servers that are not there yet.
+    """Starts the process that takes a snapshot of a stack, and makes the missing base data directories of its servers.
 
-    Nothing happens where another command is at work on the stack, or measures on any.
+    Does nothing while another command is working on the stack, or measuring on any stack.
     """
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,19 +54,19 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
 
 
 def _keeper(project: str, wanted: Mapping[str, object], locks: Collection[int]) -> int:
-    """Starts the process with locks that it holds until it ends; its id."""
-    argv = [sys.executable, "-I", "-m", MODULE, project, json.dumps(wanted)]
+    """Starts the process with locks that it holds until it ends; returns its id."""
+    argv = [sys.executable, "-P", "-m", MODULE, project, json.dumps(wanted)]
     return subprocess.Popen(
-        argv, pass_fds=locks, start_new_session=True, cwd="/",
+        argv, pass_fds=locks, start_new_session=True, cwd=HERE,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ).pid  # fmt: skip
 
 
 @contextmanager
 def measuring(show: Callable[[str], None]) -> Iterator[None]:
-    """Measures inside the block: no snapshot of any stack is taken meanwhile; one that is under way is waited for.
+    """Measures inside the block: no snapshot of any stack is taken meanwhile; waits for one in progress.
 
-    ``show`` gets a line where there is one. Raises SandboxError (exit 4) where it does not end.
+    ``show`` gets a line if it waits. Raises SandboxError (exit 4) where the snapshot does not end.
     """
     with shared(_MEASURING):
         wait = "a snapshot is being taken in the background; waiting for it"
@@ -75,13 +76,13 @@ def measuring(show: Callable[[str], None]) -> Iterator[None]:
 
 
 def somebody_measures() -> bool:
-    """Whether a measurement is under way on any stack, or waits for a keeper to end."""
+    """Whether a measurement is in progress on any stack, or waits for a keeper to end."""
     with claimed([_MEASURING]) as nobody:
         return not nobody
 
 
 def give_up(project: str) -> None:
-    """Ends a snapshot that is being taken of a stack; the stack runs on, and its lock is free a moment later."""
+    """Ends a snapshot in progress; the stack keeps running, and its lock is free a moment later."""
     with suppress(OSError, ValueError):
         word, _, pid = (lock_folder() / f"{project}.lock").read_text().partition(" ")
         if word == _MARK and _held(project):
@@ -89,11 +90,11 @@ def give_up(project: str) -> None:
 
 
 def undisturbed(project: str, name: str, on_event: OnEvent) -> None:
-    """Waits until no snapshot is being taken of a stack: what uses the stack now must not be paused, nor be kept."""
+    """Waits until no snapshot of a stack is in progress: its current use must be neither paused nor saved."""
     with suppress(FileNotFoundError):
         if not (lock_folder() / f"{project}.lock").read_text().startswith(_MARK):
             return
-        note = Note(f"a snapshot of the stack is being taken; a moment (make down{name_option(name)} would not wait)")
+        note = Note(f"waiting for a snapshot of the stack to finish (make down{name_option(name)} would not wait)")
         with locked(project, lambda: on_event(note), _PATIENCE_S):
             return
 

@@ -1,4 +1,4 @@
-"""`make lock`: what the images of a plan are now, written to images/lock.yaml."""
+"""`make lock`: pins the current images of a plan in images/lock.yaml."""
 
 import json
 import tempfile
@@ -8,13 +8,12 @@ import yaml
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_lock
+from sandbox.places import LOCK_FILE
 from sandbox.plan.catalog import Lock
 from sandbox.plan.images import built_alias
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker
-from sandbox.stack.images import IMAGES
 
-LOCK_FILE = IMAGES / "lock.yaml"
 _HEAD = "# Written by `make lock`; delete a line, or the file, to unpin.\n"
 
 
@@ -45,22 +44,23 @@ def _digest(reference: str, docker: Docker) -> str:
     if own:
         return str(own[0]).partition("@")[2]
     raise SandboxError(
-        f"{reference} has no digest that could be pinned",
-        "only an image that was pulled has one; this one was loaded or tagged here",
+        f"{reference} has no digest to pin",
+        "only a pulled image has one; this one was loaded or tagged here",
         f"try: docker pull {reference}",
         ExitCode.ENVIRONMENT,
     )
 
 
 def _exact(alias: str, docker: Docker) -> str:
-    """The name of the same image that carries the package version."""
+    """The name of the same image that contains the package version."""
     tags = json.loads(docker.ask("image", "inspect", "--format", "{{json .RepoTags}}", alias))
     suite = alias.rpartition("-")[2]
     return next(str(tag) for tag in tags if tag != alias and tag.endswith(f"-{suite}"))
 
 
 def _write(lock: Lock, path: Path) -> None:
-    """In one step: a lock file cut short would pin half a stack."""
+    """Writes atomically: a truncated lock file would pin half a stack."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".lock-", delete=False, encoding="utf-8") as file:
         file.write(_HEAD + yaml.safe_dump(lock.model_dump(), sort_keys=True))
     Path(file.name).chmod(0o644)

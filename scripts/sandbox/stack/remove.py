@@ -1,4 +1,4 @@
-"""Removes stacks: exactly what carries their label, whatever state a crash left it in."""
+"""Removes stacks: exactly the objects with their label, whatever state a crash left them in."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.find import choose_project
@@ -17,12 +17,12 @@ from sandbox.stack.naming import DEFAULT_NAME, project_name, stack_name
 
 LOCK_PATIENCE_S = 60.0
 _ROUNDS = 5
-"""What the engine was still making when it was asked the first time is found by a later round."""
+"""A later round finds what the engine was still creating during the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What `down` or `clean` took away."""
+    """What `down` or `clean` removed."""
 
     name: str
     containers: int
@@ -36,7 +36,7 @@ class Removed:
 
 
 def down(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> Removed:
-    """Removes one stack; one that is not there is no error. Data volumes go, so nothing is stopped gently.
+    """Removes one stack; a missing one is not an error. Data volumes go too, so nothing is stopped gracefully.
 
     Raises SandboxError: exit 2 where no name was given and there are several, exit 4 where something cannot be removed.
     """
@@ -50,13 +50,13 @@ def down(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = C
 
 
 def of_checkout(everything: bool, docker: Docker, checkout: Path = CHECKOUT) -> dict[str, str]:
-    """Project → checkout of every stack of this checkout; ``everything``: of every one on the engine."""
+    """Project → checkout of every stack of this checkout; ``everything``: of every stack on the engine."""
     found = inventory(docker).projects()
     return {project: owner for project, owner in found.items() if everything or owner == str(checkout)}
 
 
 def clean(projects: Mapping[str, str], on_event: OnEvent, docker: Docker) -> list[Removed]:
-    """Removes stacks, by their projects, each with its checkout."""
+    """Removes stacks, given as project → checkout."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         return list(
             pool.map(
@@ -66,15 +66,15 @@ def clean(projects: Mapping[str, str], on_event: OnEvent, docker: Docker) -> lis
 
 
 def _remove_locked(project: str, name: str, on_event: OnEvent, docker: Docker) -> Removed:
-    """A start under way, or a Compose that outlived a killed one, is waited for: it would add to what is gone."""
-    wait = Note(f"another command is at work on the stack '{name}'; waiting for it")
+    """Waits for a start in progress, or for a Compose that outlived one: it would add to what is being removed."""
+    wait = Note(f"another command is working on the stack '{name}'; waiting for it")
     give_up(project)
     with locked(project, lambda: on_event(wait), LOCK_PATIENCE_S):
         return remove_project(project, name, docker)
 
 
 def remove_project(project: str, name: str, docker: Docker) -> Removed:
-    """Removes what carries the project's label and looks again until nothing does; the caller holds the lock.
+    """Removes everything with the project's label, and looks again until nothing is left; the caller holds the lock.
 
     Raises SandboxError (exit 4) with the engine's reason where something stays.
     """
@@ -88,7 +88,7 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
     if found.empty:
         return Removed(name, len(first.containers), len(first.networks), len(first.volumes))
     raise SandboxError(
-        f"something of the stack '{name}' cannot be removed",
+        f"parts of the stack '{name}' cannot be removed",
         problem or "the engine gives no reason",
         f"try: make down NAME={name}   (again)",
         ExitCode.ENVIRONMENT,

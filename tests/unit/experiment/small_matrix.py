@@ -22,7 +22,7 @@ from sandbox.workloads.common.registry import find_workload
 from unit.experiment.resolved import resolved
 from unit.fake_stack import FakeStack
 
-WORKLOADS = Path(__file__).parents[3] / "profiles" / "workloads"
+WORKLOADS = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 
 def experiment(depth: str = "slices") -> Experiment:

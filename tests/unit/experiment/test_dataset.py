@@ -12,7 +12,7 @@ from sandbox.workloads.common.model import Event, Parameters
 from sandbox.workloads.common.registry import find_workload
 from unit.fake_stack import FakeStack
 
-PROFILES = Path(__file__).parents[3] / "profiles" / "workloads"
+PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 
 def bench(workload: str = "oltp_read_only", **parameters: Any) -> BenchRequest:

@@ -77,7 +77,7 @@ def test_excluded_combinations_are_no_cells() -> None:
     ("changes", "told"),
     [
         ({"baseline": {"rewriter": "maybe"}}, "no level 'maybe'; it has off, on"),
-        ({"baseline": {"rewrit": "off"}}, "no factor 'rewrit'; there are rewriter, threads"),
+        ({"baseline": {"rewrit": "off"}}, "no factor 'rewrit'; known: rewriter, threads"),
         ({"exclude": [{"threads": 2}]}, "no level '2'"),
         ({"factors": {"speed": [1, 2]}, "baseline": {}}, "Extra inputs are not permitted"),
         ({"factors": {"threads": []}, "baseline": {}}, "factor threads has no level"),

@@ -18,7 +18,7 @@ from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import find_workload
 from unit.experiment.resolved import resolved
 
-WORKLOADS = Path(__file__).parents[3] / "profiles" / "workloads"
+WORKLOADS = [Path(__file__).parents[3] / "profiles" / "workloads"]
 ROWS = 70_000
 
 

@@ -31,32 +31,32 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_a_matrix_is_found_by_its_name_or_any_path(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
-    assert find_matrix("mine", tmp_path).name == find_matrix(str(path)).name == "mine"
+    assert find_matrix("mine", [tmp_path]).name == find_matrix(str(path)).name == "mine"
 
 
 @pytest.mark.parametrize(("word", "known"), [("mien", "did you mean 'mine'?"), (None, "known: mine")])
 def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | None, known: str) -> None:
     write(tmp_path, GOOD)
     with pytest.raises(SandboxError) as refused:
-        find_matrix(word, tmp_path)
+        find_matrix(word, [tmp_path])
     assert refused.value.known == known
 
 
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key of a level; did you mean 'threads'?"),
+        ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key in a level; did you mean 'threads'?"),
         ("    durable: {add: durable}", "    durable:\n      colour: red", 8, "there is no such key"),
         ("{commits: relaxed}", "{commits: lax}", 9, "no level 'lax'; it has relaxed, durable"),
         ("question: Q?", "", 1, "question: field required"),
-        ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key at the top; "),
+        ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key at the top level; "),
         ("  threads: [1, 4]", "  threads: [1, nought]", 8, "a whole number is expected"),
         ("title: T", "title: [", 2, "expected"),
         ("title: T", "title: T\nexclude:\n  - commits: durable\n  - {thread: 1}", 4, "there is no factor 'thread'"),
-        ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' stands there twice"),
+        ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' appears twice"),
         ("[1, 4]", "[1, 4, 1]", 8, "factor threads has the level '1' twice"),
         ("title: T", "title: T\nmetrics:\n  - tps\n  - latency_p95", 4, "did you mean 'latency_p95_ms'?"),
-        ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it stands there twice"),
+        ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it appears twice"),
         ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
     ],
 )
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(SandboxError) as refused:
         read_matrix(path)
-    assert refused.value.what == f"{path}:{line} is no matrix", refused.value.known
+    assert refused.value.what == f"{path}:{line} is not a valid matrix", refused.value.known
     assert told in refused.value.known
     assert len(refused.value.lines()) == 3 and refused.value.exit_code == 2
 
@@ -90,7 +90,7 @@ def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
         read_matrix(path)
     assert refused.value.what.startswith(f"{path}:{line}: ") and told in refused.value.what
     assert known in refused.value.known and refused.value.exit_code == 2
-    assert refused.value.next_step == f"mend the file; then: make matrix MATRIX={path} PLAN=1"
+    assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
 
 
 def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_path: Path) -> None:
@@ -101,12 +101,17 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
-        ("  threads: [1, 4]", "  dist:\n    - uniform\n    - zipfain", 10, "DIST=zipfain is not a distribution"),
-        ("  threads: [1, 4]", "  threads: [1, 20000]", 8, "THREADS=20000 cannot be used"),
-        ("add: durable", "cpus: abc", 7, "CPUS=abc is not a number of processors"),
-        ("add: durable", "cpuset: 0-", 7, "cpuset: '0-' is no list of processors"),
-        ("{add: durable}", "\n      add: proxysql\n      via: proxysq", 9, "via: 'proxysq' is no node and no term"),
-        ("{profile: mysql}", "\n  profile: mysql\n  via: reader", 5, "via: 'reader' is no node and no term"),
+        (
+            "  threads: [1, 4]",
+            "  dist:\n    - uniform\n    - zipfain",
+            10,
+            "DIST=zipfain is not a valid key distribution",
+        ),
+        ("  threads: [1, 4]", "  threads: [1, 20000]", 8, "THREADS=20000 is not valid"),
+        ("add: durable", "cpus: abc", 7, "CPUS=abc is not a number of CPUs"),
+        ("add: durable", "cpuset: 0-", 7, "cpuset: '0-' is not a valid list of CPUs"),
+        ("{add: durable}", "\n      add: proxysql\n      via: proxysq", 9, "via: 'proxysq' is not a node or term"),
+        ("{profile: mysql}", "\n  profile: mysql\n  via: reader", 5, "via: 'reader' is not a node or term"),
         ("{profile: mysql}", "\n  profile: mysql\n  workload: tpc", 5, "there is no workload 'tpc'"),
         (
             "{profile: mysql}",
@@ -130,12 +135,12 @@ def test_a_load_that_there_is_none_of_is_told_with_file_and_line(
     with pytest.raises(SandboxError) as refused:
         loads_of_file(make_experiment(read_matrix(path)), path)
     assert refused.value.what.startswith(f"{path}:{line}: {told}")
-    assert refused.value.next_step == f"mend the file; then: make matrix MATRIX={path} PLAN=1"
+    assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
     assert refused.value.exit_code == 2
 
 
 def test_a_file_that_is_not_there_or_no_mapping_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="cannot be read"):
         read_matrix(tmp_path / "no.yaml")
-    with pytest.raises(SandboxError, match=":1 is no matrix"):
+    with pytest.raises(SandboxError, match=":1 is not a valid matrix"):
         read_matrix(write(tmp_path, "- a\n"))

@@ -69,7 +69,7 @@ def test_a_stack_that_cannot_be_restored_leaves_the_others_their_data(started: d
     keys = {profile: options.snapshot_key for profile, options in started.items()}
     assert NEW.dataset and keys[NEW.request.profile] == keys[POOLED.request.profile] == NEW.dataset.key
     assert keys[OLD.request.profile] is None and not started[OLD.request.profile].restore
-    assert maker.notes == ["cannot be restored, so started from nothing, with data of its own: mysql@5.6"]
+    assert maker.notes == ["cannot be restored, so started from scratch with its own data: mysql@5.6"]
 
 
 def test_where_all_can_be_restored_nothing_is_said(started: dict[str, UpOptions]) -> None:

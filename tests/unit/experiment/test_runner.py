@@ -160,10 +160,10 @@ def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: P
 
 def test_what_it_took_is_noted_once_it_is_whole(tmp_path: Path) -> None:
     part = run(tmp_path, Engine())[0].manifest.matrix
-    assert part and part.foreseen_overhead_s and part.overhead_s is not None
+    assert part and part.estimated_overhead_s and part.overhead_s is not None
 
 
 @pytest.mark.parametrize("gate", [None, lambda _: 0], ids=["matrix", "gate"])
 def test_nothing_is_noted_where_a_run_was_lost(tmp_path: Path, gate: Gate | None) -> None:
     part = run(tmp_path, Engine(broken={"m-variant2"}), gate=gate)[0].manifest.matrix
-    assert part and part.overhead_s is None and part.foreseen_overhead_s is None
+    assert part and part.overhead_s is None and part.estimated_overhead_s is None

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from sandbox.library import CHECKOUT
+from sandbox.places import CHECKOUT
 
 FORMING = CHECKOUT / "compose" / "gr" / "forming.sh"
 CLIENT = """#!/bin/sh

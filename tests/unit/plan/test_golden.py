@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.library import CHECKOUT, load_library
+from sandbox.library import load_library
+from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity, compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest

@@ -22,7 +22,7 @@ from sandbox.workloads.common.registry import NamedWorkload, find_workload
 from sandbox.workloads.sysbench import Sysbench
 from unit.fake_stack import CLIENT, PASSWORD, FakeStack, captured, server
 
-PROFILES = Path(__file__).parents[3] / "profiles" / "workloads"
+PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 PARAMETERS = Parameters(threads=8, seconds=4, warmup_s=1, tables=2, rows_per_table=1000)
 
 
@@ -204,7 +204,7 @@ def test_an_unforeseen_error_leaves_a_record_and_goes_on(tmp_path: Path) -> None
     with pytest.raises(ZeroDivisionError):
         run_bench(FakeStack(on_load=broken), tmp_path)
     record = Record.model_validate_json((tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text())
-    assert record.status == "failed" and record.reason == "unforeseen ZeroDivisionError: a defect"
+    assert record.status == "failed" and record.reason == "unexpected ZeroDivisionError: a defect"
 
 
 class EnginelessStack(FakeStack):
@@ -341,7 +341,7 @@ def test_a_schema_is_chosen_on_somebody_elses_server_alone(tmp_path: Path) -> No
     stack = FakeStack(members=[server("external1", "external", has_container=False), CLIENT], entry=outside)
     request = BenchRequest(find_workload("oltp_write_only", PROFILES), PARAMETERS, schema="bench_1")
     assert open_stack(stack, request, lambda _: None).session.entry.schema == "bench_1"
-    with pytest.raises(SandboxError, match="SCHEMA=bench_1 is for an external server"):
+    with pytest.raises(SandboxError, match="SCHEMA=bench_1 applies only to an external server"):
         open_stack(FakeStack(), request, lambda _: None)
-    with pytest.raises(SandboxError, match="SCHEMA=a-b cannot be used"):
+    with pytest.raises(SandboxError, match="SCHEMA=a-b is not valid"):
         open_stack(stack, replace(request, schema="a-b"), lambda _: None)

@@ -43,7 +43,7 @@ def test_a_slot_that_could_not_be_kept_is_there_with_its_reason() -> None:
     lines = collect(ask, 0.4)
     assert [line["slot"] for line in lines] == list(range(len(lines)))
     missed = [line for line in lines if line["status"] is None]
-    assert len(missed) >= 3 and all("the answer before took 0." in line["reason"] for line in missed)
+    assert len(missed) >= 3 and all("the previous answer took 0." in line["reason"] for line in missed)
 
 
 class Cursor:

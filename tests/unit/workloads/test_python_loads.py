@@ -71,7 +71,7 @@ def test_all_of_the_program_is_shipped_and_nothing_else_of_ours() -> None:
     [
         ([json.dumps({"error": "1290", "message": "read only"})], 1, "error 1290: read only"),
         (["Traceback", "ImportError: no pymysql"], 1, "exit code 1: ImportError: no pymysql"),
-        ([], 124, "had to be ended"),
+        ([], 124, "was terminated"),
         ([], 0, "no summary"),
     ],
 )
@@ -116,7 +116,7 @@ def test_consistency_is_four_verdicts() -> None:
     stack.answers = {"SELECT no_w_id": [[1, 4], [2, 9]]}
     stack.fail_sql = {"SELECT w_id": (2013, "lost connection")}
     checks = {check.name: check for check in Tpcc().check(session_of(stack))}
-    assert checks["tpcc_consistency_3"].verdict == "fail" and "2 places" in checks["tpcc_consistency_3"].detail
+    assert checks["tpcc_consistency_3"].verdict == "fail" and "2 violations" in checks["tpcc_consistency_3"].detail
     assert checks["tpcc_consistency_1"].verdict == "unknown"
     assert checks["tpcc_consistency_4"].verdict == "pass"
 
@@ -178,7 +178,7 @@ def test_options_are_typed_and_told_in_the_record() -> None:
         (Tpcc(), {"warehouses": "none"}, "a whole number is expected"),
         (Tpcc(), {"warehouses": 0}, "at least 1 is expected"),
         (Statements(text="SELECT 1;"), {"text": "DROP"}, "known: data"),
-        (workload_files()["noop"](), {"x": 1}, "it has none"),
+        (workload_files()["noop"](), {"x": 1}, "it has no options"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(load: Any, given: dict[str, Any], told: str) -> None:

@@ -8,7 +8,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.workloads.common.registry import find_workload, find_workloads, workload_files
 from sandbox.workloads.sysbench import Sysbench
 
-PROFILES = Path(__file__).parents[3] / "profiles" / "workloads"
+PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 OLTP = (
     "oltp_read_write oltp_read_only oltp_write_only oltp_point_select oltp_insert oltp_delete oltp_update_index"
@@ -36,7 +36,7 @@ def test_a_file_is_a_workload_by_itself_unless_it_needs_options() -> None:
 
 def test_adding_a_profile_adds_a_workload(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("help: my own\nworkload: sysbench\noptions: {script: oltp_read_only}\n")
-    assert find_workload("mine", tmp_path).help == "my own"
+    assert find_workload("mine", [tmp_path]).help == "my own"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_adding_a_profile_adds_a_workload(tmp_path: Path) -> None:
 def test_a_profile_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "broken.yaml").write_text(text)
     with pytest.raises(SandboxError, match=r"broken\.yaml") as caught:
-        find_workloads(tmp_path)
-    assert caught.value.exit_code is ExitCode.INTERNAL
+        find_workloads([tmp_path])
+    assert caught.value.exit_code is ExitCode.BAD_INPUT, "a file of the user's own"
 
 
 def test_an_unknown_name_gets_a_hint() -> None:

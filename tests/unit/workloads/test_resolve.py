@@ -82,7 +82,7 @@ def test_a_broken_file_is_told_with_the_path_as_typed(tmp_path: Path) -> None:
     path = write(tmp_path, "broken.sql", "SELECT 1;\nSELECT ${x};\n")
     with pytest.raises(SandboxError) as refused:
         resolve_workload(path)
-    assert refused.value.what == f"{path}:2 cannot be used"
+    assert refused.value.what == f"{path}:2 is not valid"
 
 
 def test_a_factor_that_no_workload_uses_is_refused() -> None:
@@ -102,7 +102,7 @@ def test_options_are_split_as_a_shell_would() -> None:
     }
 
 
-@pytest.mark.parametrize(("text", "told"), [("warehouses", "sets nothing"), ("a='b", "cannot be read")])
+@pytest.mark.parametrize(("text", "told"), [("warehouses", "sets nothing"), ("a='b", "is not valid")])
 def test_options_that_set_nothing_are_refused(text: str, told: str) -> None:
     with pytest.raises(SandboxError, match=told):
         parse_options([text])

@@ -47,31 +47,31 @@ def test_a_minus_is_no_comment() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
-        ("", 1, "holds no statement"),
-        ("-- only a comment\n", 1, "holds no statement"),
+        ("", 1, "contains no statement"),
+        ("-- only a comment\n", 1, "contains no statement"),
         ("SELECT 1;\n-- weight 3\n", 3, "-- weight has no statement after it"),
         ("\n-- weight lots\nSELECT 1;", 3, "-- weight lots: a weight is a number above 0"),
         ("-- weight 0\nSELECT 1;", 2, "-- weight 0: a weight is a number above 0"),
         ("-- weight inf\nSELECT 1;", 2, "above 0"),
-        ("SELECT\n-- weight 3\n1;", 2, "stands inside a statement"),
+        ("SELECT\n-- weight 3\n1;", 2, "is inside a statement"),
         ("SELECT 'open;\nSELECT 2;", 1, "the quote ' is not closed"),
         ("SELECT 1;\nSELECT ${randon 1 2};", 2, "did you mean 'random'?"),
-        ("SELECT ${random 1};", 1, "it is ${random <from> <to>}"),
-        ("SELECT ${random 9 1};", 1, "it is ${random <from> <to>}"),
+        ("SELECT ${random 1};", 1, "use ${random <from> <to>}"),
+        ("SELECT ${random 9 1};", 1, "use ${random <from> <to>}"),
         ("SELECT ${string x};", 1, "${string <length>}"),
         ("SELECT ${};", 1, "there is no ${}"),
         ("BEGIN;\nSELECT 1;\n", 1, "this BEGIN has no COMMIT"),
-        ("SELECT 1;\nCOMMIT;", 2, "COMMIT ends nothing"),
+        ("SELECT 1;\nCOMMIT;", 2, "COMMIT has no BEGIN"),
         ("BEGIN;\nSTART TRANSACTION;\nCOMMIT;", 2, "before the COMMIT of the BEGIN in line 1"),
         ("BEGIN;\n-- weight 2\nSELECT 1;\nCOMMIT;", 3, "-- weight before the COMMIT"),
         ("DELIMITER //\nSELECT 1//", 1, "DELIMITER is a command"),
-        ("-- name a\nSELECT 1;\n-- name a\nSELECT 2;", 4, "the name a is that of line 2"),
-        ("-- name a b\nSELECT 1;", 2, "a name is letters"),
+        ("-- name a\nSELECT 1;\n-- name a\nSELECT 2;", 4, "the name a is already used in line 2"),
+        ("-- name a b\nSELECT 1;", 2, "a name has at most 64 letters"),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_line(text: str, line: int, told: str) -> None:
     with pytest.raises(SandboxError) as refused:
         parse_statements(text, "mine.sql")
-    assert refused.value.what == f"mine.sql:{line} cannot be used", refused.value.known
+    assert refused.value.what == f"mine.sql:{line} is not valid", refused.value.known
     assert told in refused.value.known
     assert len(refused.value.lines()) == 3 and refused.value.exit_code == 2

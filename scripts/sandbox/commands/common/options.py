@@ -1,9 +1,10 @@
-"""Options that several commands have, and the request that those of a profile come to."""
+"""Options of several commands, and the plan request that those of a profile make up."""
 
 from typing import Annotated, Any
 
 import typer
 
+from sandbox.commands.common import completion
 from sandbox.errors import SandboxError
 from sandbox.library import read_user_file
 from sandbox.plan.apply import check_limits
@@ -12,25 +13,34 @@ from sandbox.plan.model import PlanRequest
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
 
 
-def place(metavar: str, text: str) -> Any:
-    """An argument that is typed by its place, and can be left out."""
-    return typer.Argument(metavar=metavar, show_default=False, help=text)
+def place(metavar: str, text: str, proposals: completion.Proposals | None = None) -> Any:
+    """An optional positional argument."""
+    return typer.Argument(metavar=metavar, show_default=False, help=text, autocompletion=proposals)
 
 
 Expression = Annotated[
     str | None,
-    place("PROFILE", "Profile expression, such as galera3+haproxy."),
+    place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile),
 ]
-Profile = Annotated[str | None, typer.Option(help="The same as an option.")]
-Name = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack (the only one, else 'default').")]
-NameOfUp = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack ('default').")]
-NameOfPs = Annotated[str | None, typer.Option("--name", "-n", help="Name of the stack (all of them).")]
-Node = Annotated[str | None, typer.Option(help="Node, such as galera1.")]
+Profile = Annotated[str | None, typer.Option(help="Profile expression.", autocompletion=completion.profile)]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name", "-n", autocompletion=completion.stack, help="Name of the stack (the only one, else 'default')."
+    ),
+]
+NameOfUp = Annotated[
+    str | None, typer.Option("--name", "-n", autocompletion=completion.stack, help="Name of the stack ('default').")
+]
+NameOfPs = Annotated[
+    str | None, typer.Option("--name", "-n", autocompletion=completion.stack, help="Name of the stack (all of them).")
+]
+Node = Annotated[str | None, typer.Option(help="Node, such as galera1.", autocompletion=completion.node)]
 SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
 Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")]
-Cpus = Annotated[str | None, typer.Option(help="Processors for each database node, such as 0.5.")]
-Memory = Annotated[str | None, typer.Option(help="Memory for each database node, such as 1g.")]
+Cpus = Annotated[str | None, typer.Option(help="CPUs per database node, such as 0.5.")]
+Memory = Annotated[str | None, typer.Option(help="Memory per database node, such as 1g.")]
 External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
 Via = Annotated[str | None, typer.Option(help="Node, term, node:port, writer or reader.")]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
@@ -38,7 +48,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def either(typed: str | None, option: str | None, variable: str) -> str | None:
-    """What was typed by its place, or as an option. Raises SandboxError (exit 2) where both were, and differ."""
+    """The positional argument or its option. Raises SandboxError (exit 2) if both are given and differ."""
     if typed and option and typed != option:
         raise SandboxError(
             f"'{typed}' and {variable}={option} contradict each other", "one of them is enough", "try: sandbox help"
@@ -47,7 +57,7 @@ def either(typed: str | None, option: str | None, variable: str) -> str | None:
 
 
 def need_profile(profile: str | None) -> str:
-    """The profile, or three examples where none was given."""
+    """The profile. Raises SandboxError (exit 2) with three examples if none was given."""
     if profile:
         return profile
     raise SandboxError(
@@ -66,7 +76,7 @@ def plan_request(
     memory: str | None,
     external: str | None,
 ) -> PlanRequest:
-    """What a profile and the options beside it ask for. Raises SandboxError (exit 2) for what cannot be."""
+    """The plan request of a profile and its options. Raises SandboxError (exit 2) for invalid ones."""
     check_limits(cpus, memory)
     return PlanRequest(
         need_profile(profile),

@@ -1,10 +1,11 @@
-"""A running stack as commands find and show it."""
+"""How commands find and show a running stack."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sandbox.as_typed import as_typed
 from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
@@ -21,7 +22,7 @@ from sandbox.stack.up import Started
 
 
 def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackView:
-    """The stack with what its servers say now; those that stand aside say why."""
+    """The stack with what its servers report now; those that stand aside report why."""
     standings = stack.standings()
     aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
     return replace(view(stack, {name: server_role(each) for name, each in standings.items()}, proved), aside=aside)
@@ -55,26 +56,26 @@ def _node(
 
 
 def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
-    """The stack that a command means, once no snapshot is being taken of it."""
+    """The stack of a command, once no snapshot is being taken of it."""
     stack = find_stack(name, progress, Docker())
     undisturbed(stack.project, stack.name, progress)
     return stack
 
 
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:
-    """Prints a stack that is ready, and how to go on."""
+    """Prints a stack that is ready, and the next commands."""
     stack, roles = started.stack, started.roles
     shown = view(stack, roles)
     if as_json:
         print(json.dumps({**stacks_data([shown])["stacks"][0], "ready_s": round(seconds, 3)}, indent=2))
         return
     entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
-    print("\n".join(summary_lines(shown, entries, seconds)))
+    print(as_typed("\n".join(summary_lines(shown, entries, seconds))))
 
 
 def removed_text(removed: Removed) -> str:
-    """What was removed of a stack."""
+    """One line about what was removed of a stack."""
     if not removed.anything:
-        return f"{removed.name}: nothing is there"
+        return f"{removed.name}: nothing to remove"
     counts = f"{removed.containers} containers, {removed.volumes} volumes, {removed.networks} networks"
     return f"{removed.name}: removed {counts}"

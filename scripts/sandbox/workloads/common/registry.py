@@ -1,4 +1,4 @@
-"""Which workloads there are: every file of the package, and every profile that sets one up."""
+"""Finds the workloads: every file of the package, and every profile that configures one."""
 
 import importlib
 import pkgutil
@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import sandbox.workloads
 from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
+from sandbox.places import broken_file, yaml_files
 from sandbox.plan.model import UserFile
 from sandbox.workloads.common.model import OptionValue, Workload
 
 
 class WorkloadProfile(BaseModel):
-    """A file of ``profiles/workloads/``: which workload it sets up, and with what."""
+    """A file of ``profiles/workloads/``: the workload that it configures, and its options."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     help: str
@@ -32,7 +33,7 @@ class NamedWorkload:
     help: str
     workload: Workload
     file: UserFile | None = None
-    """What the user brought, where it is no workload of ours."""
+    """The user's own file, where the workload is not one of ours."""
 
 
 def workload_files() -> dict[str, type[Workload]]:
@@ -41,11 +42,12 @@ def workload_files() -> dict[str, type[Workload]]:
     return {name: _workload_in(name) for name in sorted(names)}
 
 
-def find_workloads(profiles: Path) -> dict[str, NamedWorkload]:
-    """Every workload by name; ``profiles`` is the folder ``profiles/workloads``. A file that needs no options is one,
-    under its own name with dashes.
+def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
+    """Every workload by name; ``profiles``: folders of workload profiles.
 
-    Raises SandboxError (exit 5) for a profile that cannot be used: it is a file of ours.
+    A workload file without required options is one, under its own name with dashes.
+
+    Raises SandboxError (exit 5) for an invalid profile: it is one of our files.
     """
     files = workload_files()
     found = {
@@ -53,16 +55,18 @@ def find_workloads(profiles: Path) -> dict[str, NamedWorkload]:
         for name, kind in files.items()
         if not any(field.is_required() for field in kind.model_fields.values())
     }
-    return found | {path.stem: _from_profile(path, files) for path in sorted(profiles.glob("*.yaml"))}
+    return found | {name: _from_profile(path, files) for name, path in yaml_files(profiles).items()}
 
 
-def find_workload(name: str, profiles: Path) -> NamedWorkload:
-    """One workload by name, reading no other profile. Raises SandboxError (exit 2) where there is none."""
-    if name in {path.stem for path in profiles.glob("*.yaml")}:
-        return _from_profile(profiles / f"{name}.yaml", workload_files())
+def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
+    """One workload by name, reading no other profile. Raises SandboxError (exit 2) for an unknown name."""
+    path = yaml_files(profiles).get(name)
+    if path:
+        return _from_profile(path, workload_files())
     found = find_workloads(profiles)
     if name not in found:
-        raise SandboxError(f"there is no workload '{name}'", did_you_mean(name, found), "make bench WORKLOAD=<name>")
+        known = did_you_mean(name, found)
+        raise SandboxError(f"there is no workload '{name}'", known, "try: make bench WORKLOAD=<name>")
     return found[name]
 
 
@@ -77,7 +81,7 @@ def _workload_in(name: str) -> type[Workload]:
         raise SandboxError(
             f"workloads/{name}.py defines {len(kinds)} workloads",
             "a workload file defines one subclass of Workload",
-            "make test-unit",
+            "try: make test-unit",
             ExitCode.INTERNAL,
         )
     return kinds[0]
@@ -100,5 +104,5 @@ def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload
             if isinstance(problem, ValidationError)
             else str(problem)
         )
-        what = f"profiles/workloads/{path.name} cannot be used"
-        raise SandboxError(what, reason, "mend the file; then: make test-unit", ExitCode.INTERNAL) from problem
+        what = f"{path} is not valid"
+        raise broken_file(path, what, reason) from problem

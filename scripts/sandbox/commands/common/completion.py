@@ -1,0 +1,83 @@
+"""Shell completion of options and arguments; without Docker, or with a broken file, it proposes nothing."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sandbox.stack.inventory import Container
+
+Proposals = Callable[[str], list[str]]
+
+
+def _quietly(words: Callable[[], Iterable[str]]) -> Proposals:
+    """Words that start with what was typed; nothing at all instead of an error in the middle of a command line."""
+
+    def proposed(incomplete: str) -> list[str]:
+        try:
+            return sorted(word for word in words() if word.startswith(incomplete))
+        except Exception:  # noqa: BLE001  (a completion has nobody to report to)
+            return []
+
+    return proposed
+
+
+def profile(incomplete: str) -> list[str]:
+    """Completes the last term: components, settings, named profiles; the terms before it stay."""
+    before, plus, last = incomplete.rpartition("+")
+    return [f"{before}{plus}{term}" for term in _terms(last)]
+
+
+@_quietly
+def _terms() -> Iterable[str]:
+    from sandbox.library import load_library
+
+    library = load_library()
+    return [*library.components.names(), *library.settings, *library.named]
+
+
+@_quietly
+def stack() -> Iterable[str]:
+    """Names of the stacks on this engine."""
+    from sandbox.stack.naming import stack_name
+
+    return {stack_name(each.project, each.checkout) for each in _containers()}
+
+
+@_quietly
+def node() -> Iterable[str]:
+    """Nodes of any stack."""
+    return {each.node for each in _containers()}
+
+
+def _containers() -> "Sequence[Container]":
+    from sandbox.stack.engine import Docker
+    from sandbox.stack.inventory import containers
+
+    return containers(Docker())
+
+
+@_quietly
+def matrix() -> Iterable[str]:
+    """Names of matrices."""
+    from sandbox.experiment.file import MATRICES
+    from sandbox.places import yaml_files
+
+    return yaml_files(MATRICES)
+
+
+@_quietly
+def workload() -> Iterable[str]:
+    """Names of workloads."""
+    from sandbox.workloads.common.registry import find_workloads
+    from sandbox.workloads.common.resolve import WORKLOADS
+
+    return find_workloads(WORKLOADS)
+
+
+@_quietly
+def result() -> Iterable[str]:
+    """Names of results, and ``latest``."""
+    from sandbox.places import RESULTS
+    from sandbox.results.store import all_results
+
+    return ["latest", *(each.path.name for each in all_results(RESULTS))]
