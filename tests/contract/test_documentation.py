@@ -9,9 +9,11 @@ import pytest
 from sandbox import registry
 from sandbox.errors import ExitCode
 from sandbox.experiment.definition import Change, Matrix
-from sandbox.library import CHECKOUT, load_library
-from sandbox.make_entry import CHECKS, arguments, options_of, refuse_unknown, take_environment
+from sandbox.library import load_library
+from sandbox.make_entry import CHECKS, arguments, refuse_unknown, take_environment
+from sandbox.places import CHECKOUT
 from sandbox.plan.grammar import parse
+from sandbox.registry import options_of
 from sandbox.run.condition import Condition
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -50,6 +52,24 @@ def test_a_documented_command_is_one(command: str) -> None:
     registry.load(target).make_context(target, arguments(options, variables))
     if "PROFILE" in variables:
         plan_profile(variables["PROFILE"])
+
+
+def sandbox_commands() -> list[str]:
+    """Every `sandbox …` of every page, the same way."""
+    found = set()
+    for page in PAGES:
+        blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+        lines = [line.split(" # ")[0] for block in blocks for line in block.splitlines()]
+        prose = re.findall(r"`(sandbox [^`]*)`", page.read_text())
+        found |= {part.strip() for line in [*lines, *prose] for part in line.split("&&")}
+    return sorted(part for part in found if part.startswith("sandbox ") and not PLACEHOLDER.search(part))
+
+
+@pytest.mark.parametrize("command", sandbox_commands())
+def test_a_documented_command_of_the_tool_is_one(command: str) -> None:
+    _, name, *words = shlex.split(command)
+    if name != "--install-completion":
+        registry.load(name).make_context(name, words)
 
 
 def plan_profile(profile: str) -> None:
