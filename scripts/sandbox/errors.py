@@ -1,4 +1,4 @@
-"""The three-line error and the exit codes that every command keeps."""
+"""The three-line error and the exit codes of every command."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ExitCode(IntEnum):
-    """What a command's exit status means (docs/design.md, rule 9)."""
+    """Exit codes of every command (docs/design.md, rule 9)."""
 
     OK = 0
     FAILED = 1
@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 
 
 class SandboxError(Exception):
-    """A failure told in three lines: what is wrong, what is known or was expected, the next command."""
+    """A failure in three lines: what is wrong, what is known or expected, the next command."""
 
     def __init__(self, what: str, known: str, next_step: str, exit_code: ExitCode = ExitCode.BAD_INPUT) -> None:
         super().__init__(what)
@@ -30,7 +30,7 @@ class SandboxError(Exception):
         self.exit_code = exit_code
 
     def lines(self) -> list[str]:
-        """Three lines, each without a line break of its own."""
+        """The three lines, each without line breaks."""
         return [" ".join(line.split()) for line in (self.what, self.known, self.next_step)]
 
 
@@ -47,7 +47,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def expected(reason: Mapping[str, Any]) -> str:
-    """What a value must be, from one entry of Pydantic's ``errors()``; in its own words where ours say no more."""
+    """What a value must be, from one entry of Pydantic's ``errors()``; by default Pydantic's own message."""
     bounds = reason.get("ctx", {})
     words = {
         "int_parsing": "a whole number is expected",

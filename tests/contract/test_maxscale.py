@@ -55,7 +55,7 @@ def test_servers_that_have_the_plugin_as_their_default_or_no_maxscale_are_left_a
 def test_newer_servers_are_refused_with_one_that_works(profile: str, server: str) -> None:
     refused = stacks.refusal(profile)
     assert refused is not None
-    assert refused.what == f"'maxscale' cannot stand behind '{server}'"
+    assert refused.what == f"'maxscale' cannot be attached to '{server}'"
     assert "mysql_native_password" in refused.known
     assert stacks.refusal(refused.next_step.rpartition("PROFILE=")[2]) is None
 

@@ -175,7 +175,7 @@ def test_ctrl_c_during_up_leaves_nothing(delay_s: float) -> None:
     _, rest = runner.communicate(timeout=60)
     stderr = first + rest
     assert runner.returncode == 130, stderr
-    assert "at work on the stack" not in stderr  # nothing that it started itself still holds the lock
+    assert "working on the stack" not in stderr  # nothing that it started itself still holds the lock
     assert not leftovers(f"sandbox.stack={_project(name)}"), stderr
 
 

@@ -38,7 +38,7 @@ def test_a_head_that_does_not_start_is_the_environment_with_the_end_of_its_log()
     done = sandbox("smoke", "--profile", "mysql@9.7", "--head-set", f"{word}=1", check=False)
     assert done.returncode == 4, done.stderr[-3000:]
     assert "the environment failed" in done.stdout and f"unknown variable '{word}=1'" in done.stdout
-    assert done.stderr.splitlines()[-3] == "the smoke benchmark could not be carried out"
+    assert done.stderr.splitlines()[-3] == "the smoke benchmark could not be run"
     newest = max((CHECKOUT / "results").glob("2*-matrix-smoke*/smoke.md"), key=lambda path: path.stat().st_mtime)
     assert newest.read_text() == done.stdout
     key = json.loads((newest.parent / "manifest.json").read_text())["matrix"]["key"][:6]

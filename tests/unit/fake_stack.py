@@ -167,7 +167,7 @@ class FakeStack:
         self.ran.append(list(argv))
         if argv[0] == "cat":
             return ExecResult(0, MOUNTS, "")
-        if "what /proc and /sys say" in argv[2]:
+        if "reads /proc and /sys" in argv[2]:
             return ExecResult(0, json.dumps(FINGERPRINT), "")
         request = json.loads(stdin or "")
         if "files" in request:

@@ -1,4 +1,4 @@
-"""The process in the background: a snapshot first, then base data directories for as long as nobody waits to measure."""
+"""The process in the background: a snapshot first, then base data directories while nobody waits to measure."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -40,4 +40,4 @@ def test_the_snapshot_comes_first(made: list[str]) -> None:
 def test_who_waits_to_measure_waits_for_no_further_base_directory(made: list[str]) -> None:
     with shared("measuring"):
         told = keep_snapshot._keep("p", WANTED)
-    assert made == ["snapshot"] and told.endswith("somebody measures")
+    assert made == ["snapshot"] and told.endswith("a measurement is waiting")

@@ -1,1 +1,1 @@
-"""What each command does: reads files, asks the engine, calls the layers; `cli.py` only declares them."""
+"""The commands: each reads files, asks the engine and calls the layers; `cli.py` only dispatches to them."""

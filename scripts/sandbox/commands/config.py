@@ -1,4 +1,4 @@
-"""config: the one Compose file of a profile."""
+"""config: a profile as a single Compose file."""
 
 import sys
 
@@ -34,9 +34,9 @@ def command(
     memory: Memory = None,
     external: External = None,
 ) -> None:
-    """Print the one Compose file of a profile."""
+    """Print a profile as a single Compose file."""
     made = planned(plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external))
     for node in made.unavailable():
-        print(f"note: {node.choice.reference} is neither here nor within reach", file=sys.stderr)
+        print(f"note: {node.choice.reference} is not here and not available", file=sys.stderr)
         break
     sys.stdout.write(compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME))))

@@ -1,4 +1,4 @@
-"""down: a stack is gone, with its containers, networks and volumes."""
+"""down: removes a stack with its containers, networks and volumes."""
 
 from sandbox.commands.common.options import Name
 from sandbox.commands.common.viewing import removed_text

@@ -1,4 +1,4 @@
-"""images: what a profile needs, built or pulled."""
+"""images: builds or pulls the images of a profile."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ def command(
     profile: Profile = None,
     list_: Annotated[bool, typer.Option("--list", help="Print references only.")] = False,
 ) -> None:
-    """Build or pull what a profile needs (without one: every image that is built here)."""
+    """Build or pull the images of a profile (without one: every image that is built here)."""
     profile = either(expression, profile, "PROFILE")
     docker = Docker()
     if list_:

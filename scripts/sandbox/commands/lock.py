@@ -1,4 +1,4 @@
-"""lock: pins what the images of a profile are now."""
+"""lock: pins the images of a profile as they are now."""
 
 from sandbox.commands.common.options import Expression, Profile, either, need_profile
 from sandbox.console import ProgressDisplay
@@ -12,7 +12,7 @@ HELP = ("before", 6)
 
 
 def command(expression: Expression = None, profile: Profile = None) -> None:
-    """Write images/lock.yaml: the digests and package versions of today."""
+    """Write images/lock.yaml: the current digests and package versions."""
     profile = either(expression, profile, "PROFILE")
     docker = Docker()
     plan = planned(PlanRequest(need_profile(profile)))

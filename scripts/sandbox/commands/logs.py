@@ -1,4 +1,4 @@
-"""logs: what the nodes have logged."""
+"""logs: prints the logs of the nodes."""
 
 from typing import Annotated
 
@@ -16,9 +16,9 @@ HELP = ("a stack", 6)
 def command(
     name: Name = None,
     node: Node = None,
-    tail: Annotated[int | None, typer.Option(min=0, help="The last lines of each node only.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Until Ctrl-C.")] = False,
+    tail: Annotated[int | None, typer.Option(min=0, help="Only the last lines of each node.")] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow until Ctrl-C.")] = False,
 ) -> int:
-    """Print the log of a node, or of all."""
+    """Print the log of a node, or of all nodes."""
     with ProgressDisplay("logs") as progress:
         return print_logs(find_stack(name, progress, Docker()), node, follow, tail=tail)

@@ -1,4 +1,4 @@
-"""plan: everything that can be said before anything starts."""
+"""plan: shows everything known about a stack before it starts."""
 
 import json as json_text
 

@@ -1,4 +1,4 @@
-"""profiles: every term that a profile can have."""
+"""profiles: lists every term that a profile can contain."""
 
 import json as json_text
 

@@ -1,4 +1,4 @@
-"""restart: one node, then the whole stack is ready again."""
+"""restart: restarts one node and waits until the whole stack is ready again."""
 
 from sandbox.commands.common.options import Name, Node, Timeout
 from sandbox.commands.common.viewing import quiet_stack
@@ -21,4 +21,6 @@ def _needed(node: str | None, stack: Stack) -> str:
     if node is not None:
         return node
     names = [container.node for container in stack.members]
-    raise SandboxError("no NODE was given", f"the stack '{stack.name}' has {', '.join(names)}", f"try: NODE={names[0]}")
+    raise SandboxError(
+        "no NODE was given", f"the stack '{stack.name}' has {', '.join(names)}", f"try: make restart NODE={names[0]}"
+    )

@@ -1,4 +1,4 @@
-"""shell: a shell in a node."""
+"""shell: opens a shell in a node."""
 
 from sandbox.commands.common.options import Name, Node
 from sandbox.commands.common.viewing import quiet_stack

@@ -17,8 +17,8 @@ def command(
     name: Name = None,
     node: Node = None,
     via: Via = None,
-    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Statements, instead of a client.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="On every server, one after the other.")] = False,
+    execute: Annotated[str | None, typer.Option("--execute", "-e", help="Statements to run, not a client.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Run on every server, one after the other.")] = False,
 ) -> int:
     """Open a SQL client on a node or the entry point; reads statements from a pipe."""
     if all_ and not execute:

@@ -1,4 +1,4 @@
-"""start: what is stopped of a stack runs again."""
+"""start: starts the stopped nodes of a stack again."""
 
 import time
 
@@ -12,7 +12,7 @@ HELP = ("a stack", 9)
 
 
 def command(name: Name = None, timeout: Timeout = None) -> None:
-    """Start what is stopped and wait until the stack is ready."""
+    """Start the stopped nodes and wait until the stack is ready."""
     begin = time.monotonic()
     with ProgressDisplay("start") as progress:
         stack = lifecycle.start(quiet_stack(name, progress), progress, timeout)

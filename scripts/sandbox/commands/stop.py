@@ -1,4 +1,4 @@
-"""stop: a stack rests; data and containers stay."""
+"""stop: stops a stack; its data and containers stay."""
 
 from sandbox.commands.common.options import Name
 from sandbox.commands.common.viewing import quiet_stack

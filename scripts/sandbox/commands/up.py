@@ -1,4 +1,4 @@
-"""up: starts the stack of a profile, waits until it is ready; then it is kept as a snapshot."""
+"""up: starts the stack of a profile, waits until it is ready, then keeps it as a snapshot."""
 
 import sys
 import time
@@ -47,9 +47,9 @@ def command(
     cpus: Cpus = None,
     memory: Memory = None,
     external: External = None,
-    publish: Annotated[bool, typer.Option("--publish", help="Publish on 127.0.0.1, free ports.")] = False,
+    publish: Annotated[bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")] = False,
     timeout: Timeout = None,
-    cold: Annotated[bool, typer.Option("--cold", help="Start from nothing, not from a snapshot.")] = False,
+    cold: Annotated[bool, typer.Option("--cold", help="Start from scratch, not from a snapshot.")] = False,
     snapshots: Annotated[int, typer.Option(min=0, max=1, help="0: neither restore nor keep a snapshot (1).")] = 1,
     json: Json = False,
 ) -> None:

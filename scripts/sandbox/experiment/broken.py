@@ -1,4 +1,4 @@
-"""A stack that broke under a matrix: whether it must be started anew, and what its nodes have logged."""
+"""A stack that broke during a matrix: whether it must be started from scratch, and the logs of its nodes."""
 
 import time
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ _DEATH_S = 2.0
 
 
 def is_broken(record: Record) -> bool:
-    """Whether a run's stack is not fit for another: a condition that was not met, with all nodes alive, breaks none."""
+    """Whether a run leaves its stack unusable; a condition that was not met, with all nodes alive, does not."""
     alive = any(check.name == "nodes_alive" and check.verdict == "pass" for check in record.checks)
     return record.status == "infra_error" and not alive
 
 
 def dead_soon(stack: RunningStack) -> Mapping[str, str]:
-    """The nodes that do not run; the engine learns of a death a moment after the server has stopped answering."""
+    """The dead nodes; the engine notices a death a moment after the server stops answering."""
     end = time.monotonic() + _DEATH_S
     while not (dead := stack.dead_nodes()) and time.monotonic() < end:
         time.sleep(0.1)
@@ -27,14 +27,14 @@ def dead_soon(stack: RunningStack) -> Mapping[str, str]:
 
 
 def death_message(dead: Mapping[str, str]) -> str:
-    """The nodes that do not run, each with its state; nothing where all do."""
+    """The dead nodes, each with its state; empty if all run."""
     return "died between two runs: " + "; ".join(f"{name}: {state}" for name, state in dead.items()) if dead else ""
 
 
 def save_logs(stack: RunningStack, folder: Path) -> dict[str, str]:
     """Keeps the log of every node in a run's folder; returns their entries in the record's list of files.
 
-    Nothing is kept where the passwords cannot be had, which a log might hold.
+    Nothing is kept if the passwords, which a log might contain, are unavailable.
     """
     try:
         secrets, nodes = stack.secrets(), stack.nodes()

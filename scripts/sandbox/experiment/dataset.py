@@ -1,4 +1,4 @@
-"""The data of the stacks of an experiment: made once, kept as a snapshot, restored for every stack that is started."""
+"""The data of the stacks of an experiment: made once, kept as a snapshot, restored for every stack that starts."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ from sandbox.workloads.common.prepared import ROWS_SEED
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What a stack is restored from: the plan of the stack that it is made on, and the loads that need it."""
+    """The data that a stack is restored from: the plan of the stack it is made on, and the loads that need it."""
 
     key: str
     plan: Plan
@@ -42,7 +42,7 @@ class Dataset:
 
 
 def dataset_of(plan: Plan, loads: Sequence[BenchRequest], plans: Callable[[PlanRequest], Plan]) -> Dataset | None:
-    """What a stack of a plan with these loads is restored from; None where it cannot be restored."""
+    """The dataset for a stack of a plan with these loads; None if the stack cannot be restored."""
     request = data_request(plan)
     if request is None:
         return None
@@ -51,9 +51,9 @@ def dataset_of(plan: Plan, loads: Sequence[BenchRequest], plans: Callable[[PlanR
 
 
 def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
-    """One load for each piece of data that can be kept; where two want different data in one place, the first.
+    """One load for each piece of data that can be kept; if two need different data in one place, the first.
 
-    What a load uses up is made anew for each phase, so nothing is kept of it.
+    Data that a load consumes is made again for each phase, so it is not kept.
     """
     chosen: dict[str, BenchRequest] = {}
     for bench in benches:
@@ -65,13 +65,13 @@ def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
 
 
 def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
-    """What is kept for these loads."""
+    """The data kept for these loads."""
     needs = [bench.workload.workload.data_needed(bench.parameters) for bench in needing_data(benches)]
     return [need for need in needs if need]
 
 
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
-    """Twelve hex digits of the data that is kept for these loads on a stack of a plan (its hash)."""
+    """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its hash)."""
     identity = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
@@ -79,7 +79,7 @@ def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
 def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event: Callable[[Event], None]) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
-    Raises SandboxError (exit 4) where it cannot be made.
+    Raises SandboxError (exit 4) if it cannot be made.
     """
     with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
         for bench in benches:
@@ -94,14 +94,14 @@ def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event:
 
 
 def first_start(name: str, base_directories: Mapping[str, Plan]) -> UpOptions:
-    """A start from base data directories where this machine has them, never from a snapshot of the stack itself."""
+    """A start from base data directories if this machine has them, never from a snapshot of the stack itself."""
     return UpOptions(name, restore=True, base_directories_only=True, base_directories=lambda: base_directories)
 
 
 class DatasetMaker:
-    """Makes what this machine does not have, on a stack of its own (``name``) that is gone afterwards.
+    """Makes the datasets that this machine does not have, on a temporary stack (``name``).
 
-    ``on_event``: what happens on that stack; ``note``: a line that stays; ``progress``: shows a stack that starts.
+    ``on_event``: takes that stack's events; ``note``: shows a line that stays; ``progress``: shows a stack that starts.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class DatasetMaker:
         self.name, self.on_event, self.note, self.progress, self.docker = name, on_event, note, progress, docker
 
     def make_all(self, datasets: Iterable[Dataset]) -> bool:
-        """Whether all of it is here now; where some cannot be made, every stack has to make its own."""
+        """Whether all datasets are here now; if one cannot be made, every stack has to make its own data."""
         try:
             for dataset in {each.key: each for each in datasets}.values():
                 self._ensure(dataset)
@@ -127,11 +127,11 @@ class DatasetMaker:
         return True
 
     def _ensure(self, dataset: Dataset) -> None:
-        wait = "another matrix makes the same data; waiting for it"
+        wait = "another matrix is making the same data; waiting for it"
         with locked(f"snapshot-{dataset.key}", lambda: self.note(wait)):
             if not dataset.is_here(self.docker):
                 self.note(f"data on {dataset.plan.profile}: made once, kept, restored for every stack")
-                self._down()  # what a matrix that was killed has left
+                self._down()  # left by a killed matrix
                 try:
                     self._make(dataset)
                 finally:

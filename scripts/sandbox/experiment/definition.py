@@ -1,4 +1,4 @@
-"""A matrix file: factors, their levels, and the cells that they make; pure data, nothing of it runs here."""
+"""A matrix file: factors, their levels, and the cells that they make; pure data, nothing runs here."""
 
 import hashlib
 import itertools
@@ -16,7 +16,7 @@ from sandbox.results.matrix_part import Adjustment, Depth
 from sandbox.run.condition import Condition, level_name, levels_by_factor
 
 CANARY = "canary"
-"""Name of the cell that is the baseline once more: what differs there is noise."""
+"""Name of the cell that repeats the baseline: any difference there is noise."""
 
 LARGEST_MATRIX = 2000
 """Cells; more is a mistyped file, not an experiment."""
@@ -25,7 +25,7 @@ Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SE
 
 
 class MisplacedError(ValueError):
-    """What is wrong with a matrix as a whole; ``place``: where in the file, as pydantic tells of a single key."""
+    """An error of a matrix as a whole; ``place``: where in the file, as pydantic's ``loc`` of a single key."""
 
     def __init__(self, text: str, *place: int | str) -> None:
         super().__init__(text)
@@ -33,27 +33,27 @@ class MisplacedError(ValueError):
 
 
 def _texts(value: Any) -> Any:
-    """One text, or a list of them."""
+    """A single text as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
 class Change(BaseModel):
-    """What a level makes different. What is not given stays; lists and ``options`` add up, all else replaces."""
+    """The changes of a level. Keys not given stay; lists and ``options`` add up, all others replace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     profile: Text | None = None
     """The whole expression."""
     add: list[str] = Field(default_factory=list)
-    """Terms that are appended to the expression: settings, proxies, replicas."""
+    """Terms to append to the expression: settings, proxies, replicas."""
     set: list[str] = Field(default_factory=list)
     """Server variables, as SET= takes them."""
     cpus: Text | None = None
     memory: Text | None = None
     cpuset: Text | None = None
     image: Text | None = None
-    """A local image, or its ``sha256:…``, in the place of the database's."""
+    """A local image, or its ``sha256:…``, instead of the database's."""
     apart: str | None = None
-    """Levels with another word here get a stack of their own, even where nothing else tells them apart."""
+    """Levels with another word here get a stack of their own, even if nothing else distinguishes them."""
     isolation: Isolation | None = None
     init: str | None = None
     """SQL that runs once on the writer when it is ready."""
@@ -61,7 +61,7 @@ class Change(BaseModel):
     workload: str | None = None
     """A name, or a path that ends in .lua or .sql."""
     options: dict[str, str | int | float | bool] = Field(default_factory=dict)
-    """Of the workload, such as ``warehouses``; as a factor of its own ``option.warehouses: [1, 10]``."""
+    """Options of the workload, such as ``warehouses``; as a factor, ``option.warehouses: [1, 10]``."""
     threads: int | None = Field(default=None, ge=1)
     rate: int | None = Field(default=None, ge=1)
     rows: int | None = Field(default=None, ge=1)
@@ -71,7 +71,7 @@ class Change(BaseModel):
     _lists = field_validator("add", "set", mode="before")(_texts)
 
     def over(self, base: "Change") -> "Change":
-        """This change laid over another."""
+        """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
         added = {
             "add": [*base.add, *self.add],
@@ -82,37 +82,37 @@ class Change(BaseModel):
 
     @property
     def expression(self) -> str:
-        """The profile with all that is appended to it."""
+        """The profile with the appended terms."""
         return "+".join([self.profile or "", *self.add])
 
 
 OPTION_FACTOR = "option."
-"""Before the name of a workload's option, where a factor is a list of its values."""
+"""Prefix of a workload option's name, for a factor that is a list of its values."""
 
 STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "image", "apart", "isolation", "init")
-"""What a server must be started for."""
+"""Changes that need another stack."""
 
 DEFAULT_WORKLOAD = "oltp_read_write"
-"""Of a cell that names none."""
+"""The workload of a cell that names none."""
 
 LOAD_FIELDS = ("via", "workload", "options", "threads", "rate", "rows", "tables", "dist")
-"""What changes from one run to the next on the same stack."""
+"""Changes from one run to the next on the same stack."""
 
 
 class Matrix(BaseModel):
-    """One file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: what one difference takes."""
+    """A file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: enough for one difference."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     title: str
     question: str
     note: str = ""
-    """What a published original found."""
+    """The findings of a published original."""
     common: Change = Change()
     factors: dict[str, dict[str, Change]] = Field(min_length=1)
     exclude: list[dict[str, list[str]]] = Field(default_factory=list)
     baseline: dict[str, str]
-    """A list of levels in the file: the first of them that can run here, the others in ``baseline_else``."""
+    """Of a list of levels in the file, the first that can run here; the others are in ``baseline_else``."""
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
@@ -165,7 +165,7 @@ class Matrix(BaseModel):
         return self
 
     def _distinct(self, factor: str) -> None:
-        """Cells of one name would take each other's folder; on some file systems ``A`` and ``a`` are one name too."""
+        """Cells with the same name would share a folder; on some file systems ``A`` and ``a`` are the same name too."""
         folders: dict[str, str] = {}
         for level in self.factors[factor]:
             other = folders.setdefault(_slug(f"{factor}-{level}").lower(), level)
@@ -180,7 +180,7 @@ class Matrix(BaseModel):
         for factor, levels in rule.items():
             known = self.factors.get(factor)
             if known is None:
-                text = f"there is no factor '{factor}'; there are {', '.join(self.factors)}"
+                text = f"there is no factor '{factor}'; known: {', '.join(self.factors)}"
                 raise MisplacedError(text, *place, factor)
             for level in levels:
                 if level not in known:
@@ -196,11 +196,11 @@ class Matrix(BaseModel):
                 yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common))
 
     def conditions_of(self, cell: "Cell") -> tuple[Condition, ...]:
-        """What must hold of the runs of a cell."""
+        """The conditions that the runs of a cell must meet."""
         return tuple(condition for condition in self.conditions if condition.holds_for(cell.levels))
 
     def with_baseline_among(self, runnable: Callable[["Cell"], bool]) -> "Matrix":
-        """The matrix with one baseline: of each list the first level of which some cell can run; else the first."""
+        """The matrix with one baseline: from each list the first level with a cell that can run, else the first."""
         able = [cell for cell in self.all_cells() if runnable(cell)]
         levels = {factor: {cell.levels[factor] for cell in able} for factor in self.baseline_else}
         chosen = {
@@ -211,20 +211,20 @@ class Matrix(BaseModel):
         return self.model_copy(update={"baseline": {**self.baseline, **found}, "baseline_else": {}})
 
     def baseline_of(self, cell: "Cell") -> dict[str, str]:
-        """Levels of the cell that this one is compared with: the baseline's, and its own of every other factor."""
+        """Levels of the cell that this one is compared with: the baseline's, and its own for every other factor."""
         return {**cell.levels, **self.baseline}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination of levels, and what they come to."""
+    """One combination of levels, and the change that they add up to."""
 
     levels: dict[str, str]
     change: Change
 
     @cached_property
     def name(self) -> str:
-        """``rewriter-on.threads-16``, fit for a folder."""
+        """``rewriter-on.threads-16``, valid as a folder name."""
         return ".".join(_slug(f"{factor}-{level}") for factor, level in self.levels.items())
 
     @cached_property
@@ -234,12 +234,12 @@ class Cell:
 
     @cached_property
     def load_key(self) -> tuple[object, ...]:
-        """Cells with the same key differ in nothing but their stack."""
+        """Cells with the same key differ only in their stack."""
         return tuple(str(getattr(self.change, name)) for name in LOAD_FIELDS)
 
     @cached_property
     def plan_request(self) -> PlanRequest:
-        """What the stack of the cell is made from."""
+        """The plan request for the stack of the cell."""
         change = self.change
         init = change.init and UserFile(
             f"{self.name}.sql", change.init, hashlib.sha256(change.init.encode()).hexdigest()

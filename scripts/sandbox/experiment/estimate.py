@@ -1,4 +1,4 @@
-"""How long a matrix takes, before it starts or goes on: its own schedule, walked through with what things take."""
+"""How long a matrix takes, before it starts or resumes: its own schedule, added up from known durations."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from sandbox.results.store import all_results
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 
-# Measured on a two-core machine; what this host took for its last matrix corrects them (`known_pace`).
+# Measured on a two-core machine; the time that this host took for its last matrix corrects them (`known_pace`).
 RUN_OVERHEAD_S = 0.6
-"""Of a run: settings proved, servers asked before and after, sampler and load started, record saved."""
+"""Per run: settings proved, servers asked before and after, sampler and load started, record saved."""
 THREAD_S = 0.006
-"""Of each thread and phase: connecting, and ending the transaction under way when the time is up."""
+"""Per thread and phase: connecting, and ending the transaction under way when the time is up."""
 PROXIED_THREAD_S = 0.013
 """The same through a proxy: a second connection, often a second handshake."""
 START_S = 4.0
-"""Of a stack, from its data to ready, and its removal."""
+"""Per stack: from its data to ready, and its removal."""
 COLD_START_S = 9.0
-"""The same from nothing."""
+"""The same from scratch."""
 KEEP_DATA_S = 9.0
-"""Of data that is made once: the stack that it is made on, from nothing to ready, and its removal, and the copy."""
+"""Per dataset: the stack that it is made on, from scratch to ready, its removal, and the copy."""
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
 
@@ -36,9 +36,9 @@ _LEAST_PACE, _MOST_PACE = 0.1, 10.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is known of a matrix before it starts. ``seconds``: of what is left of it.
+    """The estimate for a matrix before it starts. ``seconds``: for the runs left.
 
-    ``resumes``: the unfinished result that it resumes, and runs done there.
+    ``resumes``: the unfinished result that it resumes, and the number of runs done there.
     """
 
     seconds: float
@@ -46,7 +46,7 @@ class Estimate:
 
 
 def estimate(resolved: Resolved, results: Path, docker: Docker) -> Estimate:
-    """How long what is left takes on this host, and whether an unfinished result is resumed."""
+    """How long the runs left take on this host, and whether an unfinished result is resumed."""
     earlier = unfinished(resolved, results)
     done: set[str] = set()
     seed = resolved.seed or 1
@@ -61,13 +61,13 @@ def estimate(resolved: Resolved, results: Path, docker: Docker) -> Estimate:
 
 
 def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list[ScheduledRun]:
-    """What is still to be run, in order; ``done``: names of runs, ``<cell>.<block>``."""
+    """The runs left, in order; ``done``: names of runs, ``<cell>.<block>``."""
     planned = schedule(resolved.experiment, resolved.blocks, seed, 0 if resolved.gate else 1)
     return [run for run in planned if run.of.name not in resolved.skipped and f"{run.cell}.{run.block}" not in done]
 
 
 def data_s(resolved: Resolved, docker: Docker) -> float:
-    """Seconds that making the data takes which this machine does not have yet."""
+    """Seconds to make the data that this machine does not have yet."""
     datasets = {stack.dataset.key: stack.dataset for stack in resolved.runnable_stacks if stack.dataset}
     return sum(keeping_s(each.loads) for each in datasets.values() if not each.is_here(docker))
 
@@ -78,12 +78,12 @@ def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
 
 
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
-    """Seconds of everything else: stacks that start with their data, and what surrounds each run."""
+    """Seconds of everything else: starting stacks with their data, and the overhead of each run."""
     restarts = resolved.experiment.matrix.depth == "restart"
     load_of = {run.of.name: resolved.cells[run.of.name].load for run in left}
     kept = _kept([(run.stack, load_of[run.of.name]) for run in left])
     data: dict[str, dict[str, str]] = {}
-    """By stack, the data that it holds, by prefix."""
+    """By stack, the data that it has, by prefix."""
     seconds, started, checked = 0.0, "", 0
     for run in left:
         load, stack = load_of[run.of.name], resolved.stacks.get(run.stack)
@@ -100,12 +100,12 @@ def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
 
 
 def keeping_s(benches: Iterable[BenchRequest]) -> float:
-    """Seconds of the data that these loads need of one stack, where it has yet to be made and kept."""
+    """Seconds to make and keep the data that these loads need of one stack."""
     return KEEP_DATA_S + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
 
 
 def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, str]]:
-    """By stack, what it holds from its start, by prefix."""
+    """By stack, the data that it starts with, by prefix."""
     of_stack: dict[str, list[BenchRequest]] = {}
     for stack, bench in benches:
         of_stack.setdefault(stack, []).append(bench)
@@ -113,7 +113,7 @@ def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, st
 
 
 def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
-    """Of the data: nothing where it is there already; for each phase where a load uses it up."""
+    """Seconds to prepare the data: 0 if it is there already; once per phase if the load consumes it."""
     need = bench.workload.workload.data_needed(bench.parameters)
     if need is None:
         return 0.0
@@ -127,9 +127,9 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
 
 
 def known_pace(results: Path, host_class: str) -> float:
-    """What this host's newest whole matrix took beside its load, as a multiple of what was foreseen; 1: unknown.
+    """The overhead of this host's newest complete matrix, as a multiple of the estimated one; 1: unknown.
 
-    A figure of 0 or less is none: it was noted of a matrix that had ended before all of its load.
+    A figure of 0 or less is ignored: that matrix ended before all of its load.
     """
     for result in reversed(all_results(results)):
         try:
@@ -138,7 +138,7 @@ def known_pace(results: Path, host_class: str) -> float:
             continue
         if part is None or part.host_class != host_class:
             continue
-        spent_s, estimated_s = part.overhead_s or 0.0, part.foreseen_overhead_s or 0.0
+        spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0
         if spent_s > 0 and estimated_s > 0:
             return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
     return 1.0

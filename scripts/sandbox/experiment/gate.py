@@ -12,7 +12,7 @@ METRICS = ("server_cpu_ms_per_tx", "tps", "latency_p95_ms")
 
 @dataclass(frozen=True, slots=True)
 class SmokeSide:
-    """What one side is made of. ``image``: local reference or identity in the place of the profile's database image."""
+    """One side. ``image``: local reference or identity that replaces the profile's database image."""
 
     profile: str
     image: str | None = None
@@ -21,7 +21,7 @@ class SmokeSide:
     memory: str | None = None
 
     def change(self, name: str) -> Change:
-        """As a level of the matrix, apart from every other even where it is the same."""
+        """The side as a level of the matrix, with a stack of its own even if another side is the same."""
         return Change(
             profile=self.profile,
             image=self.image,
@@ -34,7 +34,7 @@ class SmokeSide:
 
 @dataclass(frozen=True, slots=True)
 class SmokeLoad:
-    """The load, the same for all. Seconds are those of a slice."""
+    """The load, the same for all sides. Seconds are per slice."""
 
     workload: str
     threads: int
@@ -45,9 +45,9 @@ class SmokeLoad:
 
 
 def smoke_experiment(base: SmokeSide, head: SmokeSide, load: SmokeLoad) -> Experiment:
-    """Slices of base, head and canary, on a stack each.
+    """Slices of base, head and canary, each on its own stack.
 
-    Raises pydantic.ValidationError for a load that no workload takes, such as no thread.
+    Raises pydantic.ValidationError for a load that no workload takes, such as zero threads.
     """
     matrix = Matrix(
         name="smoke",

@@ -1,4 +1,4 @@
-"""What runs on the stacks of an experiment: the load of each cell, and which cells can share a stack's data."""
+"""The loads of an experiment: that of each cell, and which cells can share a stack's data."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _USED_UP = "used up"
 
 
 def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
-    """The load of a cell. Raises SandboxError (exit 2) for a workload or parameter that there is none of."""
+    """The load of a cell. Raises SandboxError (exit 2) for an unknown workload or parameter."""
     change = cell.change
     check_limits(change.cpus, change.memory, change.cpuset)
     given = {
@@ -40,7 +40,7 @@ def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
 
 
 def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
-    """The load of every cell of a matrix file. Raises SandboxError (exit 2) naming file and line of what cannot be."""
+    """The load of every cell of a matrix file. Raises SandboxError (exit 2) naming file and line of an error."""
     matrix = experiment.matrix
     loads = []
     for cell in experiment.cells:
@@ -62,19 +62,19 @@ def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
 
 
 def _refuse_unknown_entry(via: str, matrix: Matrix, place: Place, path: Path) -> None:
-    """An entry that no stack of the matrix has is a mistake in the file; where some have it, the others are skipped."""
+    """An entry that no stack of the matrix has is a mistake in the file; if some have it, the others are skipped."""
     requests = {cell.stack_key: cell.plan_request for cell in matrix.all_cells() if cell.change.via == via}
     known: set[str] = set()
     for request in requests.values():
-        with suppress(SandboxError):  # a stack that cannot be is a reason to skip its cells
+        with suppress(SandboxError):  # an impossible stack is a reason to skip its cells
             known |= entry_words(offline_plan(request))
     if known and via not in known:
-        text = f"via: '{via}' is no node and no term of any stack"
+        text = f"via: '{via}' is not a node or term of any stack"
         raise refused_at(path, place, SandboxError(text, did_you_mean(via, known), "try: make plan PROFILE=…"))
 
 
 def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
-    """The key from which on a load is refused for the same reason, where those of the file are laid down one by one."""
+    """The first key with which a load is refused for the same reason, when the file's keys are applied one by one."""
     change = Change()
     for place, key in _keys_of(cell, matrix):
         change = key.over(change)
@@ -87,7 +87,7 @@ def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
 
 
 def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
-    """Every key that a cell is made of, each with its place; the workload before its options."""
+    """Every key of a cell, each with its place; the workload before its options."""
     chosen = {("common",), *(("factors", factor, level) for factor, level in cell.levels.items())}
     for place, change in changes_of(matrix):
         for name in Change.model_fields if place in chosen else ():
@@ -96,9 +96,9 @@ def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
 
 
 def apart_by_data(experiment: Experiment, loads: Sequence[BenchRequest]) -> Experiment:
-    """The experiment; of cells that could share a stack, only those share it that share their data or use it up.
+    """The experiment; of cells that could share a stack, only those do that share their data or consume it.
 
-    ``loads``: the load of each cell. Data of another prefix stands beside what is there, and keeps nothing apart.
+    ``loads``: the load of each cell. Data with another prefix coexists, so it needs no other stack.
     """
     first: dict[tuple[object, ...], str] = {}
     cells = []

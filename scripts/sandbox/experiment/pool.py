@@ -1,4 +1,4 @@
-"""The stacks of an experiment: brought up when first needed, discarded when they break, gone at the end."""
+"""The stacks of an experiment: brought up when first needed, discarded when they break, removed at the end."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ TakeDown = Callable[[str], None]
 class StackPool(Generic[Source]):
     """Stacks by their names in the experiment; on the engine one is called ``<prefix>-<name>``.
 
-    ``requests``: what each is made from.
+    ``requests``: the source of each.
     """
 
     def __init__(
@@ -41,18 +41,18 @@ class StackPool(Generic[Source]):
         self._failures: dict[str, list[SandboxError]] = {}
 
     def clear(self) -> None:
-        """Removes what a matrix that was killed has left; what state it is in, nobody knows."""
+        """Removes what a killed matrix has left; its state is unknown."""
         for name in self._requests:
             self._take_down(self._engine_name(name))
 
     def need_engine(self) -> None:
-        """Raises SandboxError where the engine does not answer: it is asked to remove a stack that never was."""
+        """Raises SandboxError if the engine does not answer: it is asked to remove a stack that never existed."""
         self._take_down(self._engine_name("none"))
 
     def ready(self, name: str) -> RunningStack:
-        """A stack, ready. Raises SandboxError where it cannot be brought up; after the third time at once.
+        """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure at once.
 
-        Where the engine does not answer, that is no failure of the stack's.
+        An engine that does not answer is not a failure of the stack.
         """
         failures = self._failures.setdefault(name, [])
         if len(failures) >= MOST_FAILURES:
@@ -83,9 +83,9 @@ class StackPool(Generic[Source]):
 
 
 class StackStarter:
-    """Starts the stacks of an experiment, all that can be in one way, so that they differ in what was asked for alone.
+    """Starts the stacks of an experiment, as far as possible in one way, so that they differ only as asked for.
 
-    From data that is kept where they can be, else all from base data directories, or from nothing. ``progress``: shows a start.
+    From kept data if possible, else all from base data directories, or all from scratch. ``progress``: shows a start.
     """
 
     def __init__(self, progress: Callable[[], AbstractContextManager[OnEvent]], docker: Docker) -> None:
@@ -94,7 +94,7 @@ class StackStarter:
         self._bases: Mapping[str, Mapping[str, Plan]] = {}
 
     def begin_alike(self, stacks: Iterable[StackSpec], maker: DatasetMaker) -> None:
-        """Makes what they begin from. ``stacks``: all that can run here."""
+        """Makes the data that they start from. ``stacks``: all that can run here."""
         wanted = [stack for stack in stacks if stack.plan]
         datasets = {stack.name: stack.dataset for stack in wanted if stack.dataset}
         if maker.make_all(datasets.values()):
@@ -102,7 +102,7 @@ class StackStarter:
         if not self._restored:
             self._bases = _bases_of(wanted, self.docker)
         if alone := sorted({stack.request.profile for stack in wanted if not stack.dataset}):
-            maker.note(f"cannot be restored, so started from nothing, with data of its own: {', '.join(alone)}")
+            maker.note(f"cannot be restored, so started from scratch with its own data: {', '.join(alone)}")
 
     def up(self, name: str, stack: StackSpec) -> RunningStack:
         """A stack, ready."""
@@ -115,14 +115,14 @@ class StackStarter:
             return up(stack.plan, options, progress, self.docker).stack
 
     def down(self, name: str) -> None:
-        """Removes a stack, or what is left of one."""
+        """Removes a stack, or its leftovers."""
         down(name, lambda _: None, self.docker)
 
 
 def _bases_of(stacks: Iterable[StackSpec], docker: Docker) -> dict[str, Mapping[str, Plan]]:
-    """What the servers of each stack begin from where no data is kept.
+    """The base data directories that the servers of each stack start from, used if no data is kept.
 
-    Empty where this machine has not all of it: every stack then starts from nothing, so that they start alike.
+    Empty if this machine lacks any of them: every stack then starts from scratch, so that all start alike.
     """
     found = {stack.name: planned_base_directories(stack.plan) for stack in stacks if stack.plan}
     return found if all(usable_base_directories(docker, each) for each in found.values()) else {}

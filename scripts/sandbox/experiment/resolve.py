@@ -1,4 +1,4 @@
-"""An experiment resolved for this machine, once: cell → stack → plan → load → dataset; what follows only reads."""
+"""An experiment resolved for this machine, once: cell → stack → plan → load → dataset; later steps only read it."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,12 +25,12 @@ from sandbox.stack.host_class import host_class
 from sandbox.stack.planning import planned
 
 Gate = Callable[[ResultFolder], int]
-"""Asked after the last block: how many more are run on the same stacks; 0 ends it."""
+"""Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
 
 @dataclass(frozen=True)
 class StackSpec:
-    """One stack. ``plan`` None: it cannot be planned. ``dataset`` None: it cannot be restored, and makes its data."""
+    """One stack. ``plan`` None: cannot be planned. ``dataset`` None: cannot be restored, so it makes its own data."""
 
     name: str
     request: PlanRequest
@@ -39,12 +39,12 @@ class StackSpec:
 
     @cached_property
     def variables(self) -> Mapping[str, str]:
-        """What component, settings and SET= give its servers; of several that are given different values, all."""
+        """The variables that component, settings and SET= give its servers; all values where servers differ."""
         return _planned_variables(self.plan) if self.plan else {}
 
     @property
     def has_proxy(self) -> bool:
-        """Whether a proxy stands in it."""
+        """Whether it has a proxy."""
         return self.plan is not None and any(node.kind == "proxy" for node in self.plan.nodes)
 
 
@@ -68,7 +68,7 @@ class ResolvedCell:
 
 @dataclass(frozen=True)
 class Resolved:
-    """All that the runner, the estimate and the result read of an experiment. ``stacks``: the canary's comes last."""
+    """An experiment as the runner, the estimate and the result read it. ``stacks``: the canary's comes last."""
 
     experiment: Experiment
     cells: Mapping[str, ResolvedCell]
@@ -77,9 +77,9 @@ class Resolved:
     host_class: str
     seed: int | None = None
     afresh: bool = False
-    """Whether an unfinished result is left alone."""
+    """Whether to leave an unfinished result alone."""
     gate: Gate | None = None
-    """Block 0 comes first and is discarded (docs/statistics.md, rule 4); a run lost to the environment ends it all."""
+    """Block 0 comes first and is discarded (docs/statistics.md, rule 4); a run lost to the environment ends it."""
     command: tuple[str, ...] = field(default_factory=lambda: tuple(sys.argv))
 
     @cached_property
@@ -102,7 +102,7 @@ class Plans:
         self._made: dict[PlanRequest, Plan | SandboxError] = {}
 
     def __call__(self, request: PlanRequest) -> Plan:
-        """Raises SandboxError for what cannot be planned."""
+        """The plan of a request. Raises SandboxError if it cannot be planned."""
         if request not in self._made:
             try:
                 self._made[request] = planned(request)
@@ -121,20 +121,20 @@ class Plans:
         try:
             plan = self(cell.plan_request)
         except SandboxError as error:
-            if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not what the cell asks for
+            if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not the cell's fault
                 raise
             return f"{error.what}: {error.known}"
         via = cell.change.via
         if via and via not in entry_words(plan):
             return f"via: {via} is not part of {plan.profile}"
         references = sorted({node.choice.reference for node in plan.unavailable()})
-        return f"cannot be had here: {', '.join(references)}" if references else None
+        return f"not available here: {', '.join(references)}" if references else None
 
 
 def resolve_file(matrix: Matrix, path: Path, only: str | None) -> Resolved:
-    """A matrix file resolved. Raises SandboxError (exit 2) naming file and line of what cannot be."""
+    """A matrix file, resolved. Raises SandboxError (exit 2) naming file and line of an error."""
     plans = Plans()
-    if matrix.baseline_else:  # one baseline: of the list in the file the first that can run here
+    if matrix.baseline_else:  # one baseline: the first in the file's list that can run here
         reasons = plans.reasons(matrix.all_cells())
         matrix = matrix.with_baseline_among(lambda cell: not reasons[cell.name])
     experiment = make_experiment(matrix, only)
@@ -146,7 +146,7 @@ def resolve_file(matrix: Matrix, path: Path, only: str | None) -> Resolved:
 
 
 def resolve(experiment: Experiment) -> Resolved:
-    """An experiment without a file. Raises SandboxError (exit 2) for a load or profile that cannot be."""
+    """An experiment without a file, resolved. Raises SandboxError (exit 2) for an invalid load or profile."""
     plans = Plans()
     loads = [load_of(cell, experiment.matrix) for cell in experiment.cells]
     for cell in experiment.cells:
@@ -169,7 +169,7 @@ def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plan
 
 
 def _stacks(experiment: Experiment, cells: Mapping[str, ResolvedCell], plans: Plans) -> dict[str, StackSpec]:
-    """Every stack by its name. The canary's has the data of all that its baseline's has."""
+    """Every stack by its name. The canary's has all the data that its baseline's has."""
     requests: dict[str, PlanRequest] = {}
     loads: dict[str, list[BenchRequest]] = {}
     for each in cells.values():
@@ -183,13 +183,13 @@ def _stacks(experiment: Experiment, cells: Mapping[str, ResolvedCell], plans: Pl
 def _stack(name: str, request: PlanRequest, loads: Sequence[BenchRequest], plans: Plans) -> StackSpec:
     try:
         plan = plans(request)
-    except SandboxError:  # the reason stands with its cells
+    except SandboxError:  # its cells have the reason
         return StackSpec(name, request, None)
     return StackSpec(name, request, plan, dataset_of(plan, loads, plans))
 
 
 def _with_canary_here(experiment: Experiment, reasons: Mapping[str, str | None]) -> Experiment:
-    """The experiment with a canary that can run here, where any baseline can: the middle one of those."""
+    """The experiment with a canary that can run here, if any baseline can: the middle one of those that can."""
     able = [cell for cell in experiment.cells if not reasons[cell.name]]
     baselines = {each.baseline for each in experiment.comparisons}
     fit = [cell for cell in able if cell.name in baselines]
@@ -197,7 +197,7 @@ def _with_canary_here(experiment: Experiment, reasons: Mapping[str, str | None])
 
 
 def need_baseline(resolved: Resolved) -> None:
-    """Raises SandboxError (exit 4) where no baseline can run here; where only some can, the rest is not compared."""
+    """Raises SandboxError (exit 4) if no baseline can run here; if only some can, the rest is not compared."""
     lost, name = resolved.experiment.canary_of.name, resolved.experiment.matrix.name
     if lost in resolved.skipped:
         raise SandboxError(
@@ -209,14 +209,14 @@ def need_baseline(resolved: Resolved) -> None:
 
 
 def need_comparison(resolved: Resolved) -> None:
-    """Raises SandboxError (exit 4) where the cells that can run here have none to be compared with."""
+    """Raises SandboxError (exit 4) if the cells that can run here have nothing to be compared with."""
     skipped, name = resolved.skipped, resolved.experiment.matrix.name
     if resolved.experiment.tests_without(skipped):
         return
     first = next(iter(skipped))
     raise SandboxError(
-        f"of the matrix {name} nothing that could be compared can run here",
-        f"{len(skipped)} of {len(resolved.cells)} cells cannot; {first}: {skipped[first]}",
+        f"no comparison of the matrix {name} can run here",
+        f"{len(skipped)} of {len(resolved.cells)} cells cannot run; {first}: {skipped[first]}",
         f"try: make matrix MATRIX={name} PLAN=1   (shows what can)",
         ExitCode.ENVIRONMENT,
     )

@@ -1,4 +1,4 @@
-"""The result folder of a matrix: begun, or found again where an earlier start stopped."""
+"""The result folder of a matrix: a new one, or the one where an earlier start stopped."""
 
 import random
 from datetime import UTC, datetime
@@ -18,17 +18,17 @@ from sandbox.run.open_run import LARGEST_SEED
 from sandbox.run.tool_commit import tool_commit
 
 FINAL = ("ok", "failed", "skipped")
-"""A run of another status is done again when the matrix goes on."""
+"""A run with another status is repeated when the matrix resumes."""
 
 
 def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
-    """The newest result of the same plan and host class that was not ended; None where one is to begin afresh."""
+    """The newest unfinished result of the same plan and host class; None if there is none, or ``afresh``."""
     if resolved.afresh:
         return None
     for result in reversed(all_results(results)):
         try:
             manifest = result.manifest
-        except ValidationError:  # of another version of this tool: nothing to go on with
+        except ValidationError:  # of another version of this tool: cannot be resumed
             continue
         part = manifest.matrix
         if part is None or manifest.ended_utc is not None:
@@ -44,7 +44,7 @@ def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
 
 
 def begin(resolved: Resolved, results: Path) -> ResultFolder:
-    """A new result."""
+    """Starts a new result."""
     matrix = resolved.experiment.matrix
     manifest = Manifest(
         kind="matrix",
@@ -59,7 +59,7 @@ def begin(resolved: Resolved, results: Path) -> ResultFolder:
 
 
 def matrix_part(resolved: Resolved) -> MatrixPart:
-    """What the manifest says of the plan; a seed is drawn where none was asked for."""
+    """The plan as the manifest has it; a seed is drawn if none was given."""
     experiment = resolved.experiment
     matrix = experiment.matrix
     return MatrixPart(
@@ -100,26 +100,26 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
 
 
 def part_of(result: ResultFolder) -> MatrixPart:
-    """The matrix part of a result's manifest. Raises SandboxError (exit 5) where it has none."""
+    """The matrix part of a result's manifest. Raises SandboxError (exit 5) if it has none."""
     part = result.manifest.matrix
     if part is None:
-        what = f"{result.path.name} is no matrix"
-        raise SandboxError(what, "its manifest has no matrix part", "make matrix NEW=1", ExitCode.INTERNAL)
+        what = f"{result.path.name} is not a matrix result"
+        raise SandboxError(what, "its manifest has no matrix part", "try: make list WHAT=results", ExitCode.INTERNAL)
     return part
 
 
 def known_noise(result: ResultFolder) -> Known:
-    """What this host's own noise is known to be for runs such as these, by their workloads."""
+    """The known noise of this host for runs such as these, by workload."""
     return noise_of(part_of(result), result.records(), read_calibration())
 
 
 def note_noise(result: ResultFolder, known: Known) -> None:
-    """Enters what was known in the result: a report that is made later says the same."""
+    """Notes the known noise in the result, so that a later report says the same."""
     result.note_calibration(noted(part_of(result), result.records(), known))
 
 
 def learn_from(result: ResultFolder) -> None:
-    """Adds the canary to what is known of this host."""
+    """Adds the canary to the known noise of this host."""
     part, records = result.manifest.matrix, result.records()
     kind = kind_of_canary(part, records) if part else None
     if part and kind:

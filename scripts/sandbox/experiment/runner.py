@@ -1,4 +1,4 @@
-"""Runs a matrix: blocks in their order, a record for each run as it ends, and again from where it stopped."""
+"""Runs a matrix: blocks in order, a record for each run as it ends; resumes where it stopped."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from sandbox.workloads.common.model import Event, Progress, Second
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """How far a matrix is: runs done of all, the run that begins, seconds left as far as its own pace tells."""
+    """Progress of a matrix: runs done of all, the run that starts, seconds left at its own pace."""
 
     done: int
     runs: int
@@ -43,7 +43,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class MoreBlocks:
-    """A gate that was inconclusive goes on where it stands: blocks so far, blocks to come, and their seconds."""
+    """An inconclusive gate adds blocks on the same stacks: blocks so far, blocks to come, and their seconds."""
 
     so_far: int
     more: int
@@ -56,9 +56,9 @@ MatrixEvent = Event | Advance | MoreBlocks
 def run_matrix(
     resolved: Resolved, stacks: StackPool[Any], results: Path, on_event: Callable[[MatrixEvent], None]
 ) -> ResultFolder:
-    """The result, ended. What an earlier start left unfinished is gone on with unless ``afresh``.
+    """The finished result. Resumes what an earlier start left unfinished, unless ``afresh``.
 
-    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError where nothing can run at all.
+    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can run at all.
     """
     result = unfinished(resolved, results) or begin(resolved, results)
     runner = _Runner(resolved, stacks, result, on_event)
@@ -88,15 +88,15 @@ class _Runner:
         self.stack_of_cell = {run.cell: run.stack for run in planned}
         pairs = [*part.comparisons, part.canary]
         self.must_be_like = self.stack_of_cell | {each.cell: self.stack_of_cell[each.baseline] for each in pairs}
-        """By cell, the stack of what it is compared with; for a baseline its own, which may have been started anew."""
+        """By cell, the stack of what it is compared with; for a baseline its own, which may have been restarted."""
         self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
-        """By stack, what its servers said of themselves in its first good run."""
+        """By stack, the variables of its servers in its first good run."""
         self.machines: dict[str, Environment] = {}
-        """By stack, the machine as it sees it: it does not change while the stack is up."""
+        """By stack, the machine as it sees it, which does not change while the stack is up."""
         self.stack_of_block: tuple[str, int] | None = None
         self.paces: list[float] = []
         self.loaded = 0
-        """Runs that were carried out to the end of their load since this start."""
+        """Runs since this start that reached the end of their load."""
 
     def run(self) -> None:
         """Every run that has no record yet."""
@@ -108,7 +108,7 @@ class _Runner:
             pass
 
     def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
-        """False where a gate is ended by the environment."""
+        """False if the environment ends a gate."""
         for run in left:
             began = time.monotonic()
             self._advance(run)
@@ -131,7 +131,7 @@ class _Runner:
         return left
 
     def _pace_s(self) -> float:
-        """Seconds that one run takes, as the last ones did."""
+        """Seconds per run, averaged over the last ones."""
         recent = self.paces[-20:]
         return sum(recent) / len(recent) if recent else 0.0
 
@@ -143,14 +143,14 @@ class _Runner:
         return [run for run in planned if run.of.name not in self.resolved.skipped]
 
     def note_overhead(self, wall_s: float) -> None:
-        """What it took beside the load, for the next prediction; only where this start has carried out every run."""
+        """Notes the overhead for the next estimate, only if this start has completed every run."""
         if not self.runs or self.loaded < len(self.runs):
             return
         spent_s = wall_s - load_s(self.resolved.experiment, self.runs)
         self.result.note_overhead(spent_s, overhead_s(self.resolved, self.runs))
 
     def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
-        """All servers live at once, from the first slice; one that cannot is met again by its runs, or ends a gate."""
+        """Starts all stacks before the first slice; one that fails is tried again by its runs, or ends a gate."""
         first_runs = {run.stack: run for run in reversed(left)}
         for stack in sorted(first_runs):
             self.on_event(Progress("start", stack))
@@ -172,7 +172,7 @@ class _Runner:
         self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
 
     def _one(self, run: ScheduledRun) -> Record:
-        """A run that leaves a record, whatever becomes of it; none where the engine is gone: it is run again."""
+        """A run that leaves a record, whatever its outcome; none if the engine is gone: the run is then repeated."""
         stack: RunningStack | None = None
         try:
             stack = self._ready(run)
@@ -194,7 +194,7 @@ class _Runner:
         return record
 
     def _ready(self, run: ScheduledRun) -> RunningStack:
-        """The run's stack. At depth ``restart`` no other lives beside it, and it was started for this block."""
+        """The run's stack. At depth ``restart`` it is the only one up, and was started for this block."""
         if self.resolved.experiment.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
             self.stacks.discard_all()
             self.stack_of_block = (run.stack, run.block)
@@ -203,7 +203,7 @@ class _Runner:
     def _without_stack(
         self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
     ) -> Record:
-        """The record of a run whose stack could not be had, or had died before it; with the logs of what failed."""
+        """The record of a run whose stack was unavailable, or had died before it; with the logs of what failed."""
         asked, name = self._asked(run), self.result.path.name
         reason = death_message(dead) or f"{error.what}: {error.known}"
         profile = run.of.change.expression
@@ -235,7 +235,7 @@ class _Runner:
         opening = open_stack(stack, asked, on_event)
         if opening.down:
             raise SandboxError(
-                "its stack is not whole", death_message(opening.down), "make matrix", ExitCode.ENVIRONMENT
+                "its stack is incomplete", death_message(opening.down), "try: make doctor", ExitCode.ENVIRONMENT
             )
         opened = open_run(opening, asked, self.result, run.cell, run.block, _now())
         opened.series = series
@@ -246,7 +246,7 @@ class _Runner:
         return record
 
     def _compared(self, run: ScheduledRun, record: Record) -> Record:
-        """The record; ``failed`` where its variant is set up otherwise than was asked for."""
+        """The record; ``failed`` if its variant is not configured as asked for."""
         if record.status != "ok":
             return record
         refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
@@ -257,7 +257,7 @@ class _Runner:
         return self._failed_if_unlike(record)
 
     def _compare_earlier(self) -> None:
-        """Learns the variables of every variant that has a good record, and compares all of those that are saved."""
+        """Reads the variables of every variant with a good record, and compares all saved records."""
         records, _ = self.result.readable_records()
         for record in records:
             if record.status == "ok":
@@ -273,7 +273,9 @@ class _Runner:
         wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
         if not wrong:
             return record
-        return self._failed(record, f"the variants differ in what nobody asked for: {'; '.join(map(str, wrong[:3]))}")
+        return self._failed(
+            record, f"unexpected configuration difference between variants: {'; '.join(map(str, wrong[:3]))}"
+        )
 
     def _planned(self, stack: str) -> Mapping[str, str]:
         """The variables that component, settings and SET= give the servers of a stack."""
@@ -289,7 +291,7 @@ class _Runner:
 
 
 def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
-    """Keeps the log's end beside the record; returns its entry in the record's list of files."""
+    """Keeps the end of the log next to the record; returns its entry in the record's list of files."""
     name = f"logs/{error.node}.log"
     (folder / "logs").mkdir()
     (folder / name).write_text("\n".join(error.log) + "\n", encoding="utf-8")

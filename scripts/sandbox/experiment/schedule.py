@@ -10,7 +10,7 @@ from sandbox.experiment.selection import Experiment
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """One run to come: ``of`` is what it does (for the canary, the baseline), ``stack`` the one that it runs on."""
+    """One run to come: ``of`` is its cell (for the canary, the baseline), ``stack`` the one that it runs on."""
 
     block: int
     cell: str
@@ -21,10 +21,10 @@ class ScheduledRun:
 def schedule(experiment: Experiment, blocks: int, seed: int, first: int = 1) -> list[ScheduledRun]:
     """Every run of every block from the ``first`` on, in order; the same seed gives the same order.
 
-    At depth ``slices`` all stacks are up: the cells that differ in nothing but their stack follow one another, so that
-    what is compared is close in time. At depth ``restart`` a stack is started once a block and its cells run in it.
+    At depth ``slices`` all stacks are up: the cells that differ only in their stack follow one another, so that what is
+    compared is close in time. At depth ``restart`` a stack is started once per block and its cells run on it.
     """
-    draw = random.Random(seed)  # noqa: S311  (an order, no secret)
+    draw = random.Random(seed)  # noqa: S311  (an order, not a secret)
     place = _by_level if experiment.matrix.depth == "slices" else _by_stack
     return [run for block in range(first, blocks + 1) for run in place(_runs(experiment, block), draw)]
 

@@ -1,4 +1,4 @@
-"""What of a matrix is run: the cells chosen, what each is compared with, the canary, and how many blocks that takes."""
+"""The part of a matrix that runs: the chosen cells, their baselines, the canary, and how many tests that makes."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from sandbox.plan.grammar import parse
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell and the one that it is compared with, by their names."""
+    """A cell and the one that it is compared with, by name."""
 
     cell: str
     baseline: str
@@ -29,11 +29,11 @@ class Experiment:
     canary_of: Cell
     left_out: Mapping[str, list[str]] = field(default_factory=dict)
     own_files: Mapping[str, str] = field(default_factory=dict)
-    """Workloads of the user's own: sha256 by path."""
+    """The user's own workloads: sha256 by path."""
 
     @cached_property
     def stack_of(self) -> Mapping[str, str]:
-        """Cell → its stack. Cells that can share one do; stacks are named in the order of the file."""
+        """Cell → its stack. Cells share a stack where they can; stacks are named in the order of the file."""
         named: dict[tuple[object, ...], str] = {}
         return {cell.name: named.setdefault(cell.stack_key, f"variant{len(named) + 1}") for cell in self.cells}
 
@@ -59,7 +59,7 @@ class Experiment:
         return self.tests_without(())
 
     def tests_without(self, skipped: Container[str]) -> int:
-        """The same where some cells cannot run: what is compared with or by them is never judged."""
+        """The same if some cells cannot run: comparisons with them are never judged."""
         judged = [each for each in self.comparisons if each.cell not in skipped and each.baseline not in skipped]
         return len(judged) * len(self.matrix.metrics)
 
@@ -77,14 +77,14 @@ class Experiment:
 
 
 def cell_data(cell: Cell) -> dict[str, object]:
-    """A cell as it is told in JSON."""
+    """A cell as JSON data."""
     return {"levels": cell.levels, "change": cell.change.model_dump(mode="json", exclude_none=True)}
 
 
 def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     """The cells that ONLY= leaves, all without it; the baseline's level always stays. ``level@version`` is a new level.
 
-    Raises SandboxError (exit 2) for a factor or level that there is none of, or where nothing is left to compare.
+    Raises SandboxError (exit 2) for an unknown factor or level, or if nothing is left to compare.
     """
     asked = _asked(matrix, only)
     matrix = _with_versions(matrix, asked)
@@ -93,8 +93,8 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     baselines = [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
     if not baselines:
         raise SandboxError(
-            f"the matrix {matrix.name} has no cell of its baseline left",
-            f"baseline: {_levels_text(matrix.baseline)}; what is excluded rules it out",
+            f"the matrix {matrix.name} has no baseline cell left",
+            f"baseline: {_levels_text(matrix.baseline)}; the exclusions rule it out",
             f"try: make matrix MATRIX={matrix.name} PLAN=1",
         )
     left_out = {
@@ -106,7 +106,7 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     if not made.comparisons:
         raise SandboxError(
             f"the matrix {matrix.name} has nothing to compare",
-            f"every cell that is left is the baseline ({_levels_text(matrix.baseline)})",
+            f"every remaining cell is the baseline ({_levels_text(matrix.baseline)})",
             f"try: make matrix MATRIX={matrix.name} PLAN=1",
         )
     return made
@@ -125,7 +125,7 @@ def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
 
 
 def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """What was asked for, with the baseline's levels; in the order of the file."""
+    """The levels asked for, with the baseline's; in the order of the file."""
     chosen = dict(asked)
     for factor, levels in asked.items():
         for level in levels:
@@ -155,10 +155,10 @@ def _levels_text(levels: Mapping[str, str]) -> str:
 
 
 def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matrix:
-    """The matrix with a level for each ``level@version`` of ``chosen`` (levels by factor) that it has not:
-    `ONLY='proxy=proxysql@2.7.2'` is the level once more, with another version of its first term.
+    """The matrix with a level for each ``level@version`` of ``chosen`` (levels by factor) that it lacks:
+    `ONLY='proxy=proxysql@2.7.2'` repeats the level with another version of its first term.
 
-    Raises SandboxError (exit 2) where the level adds no term that could have a version.
+    Raises SandboxError (exit 2) if the level adds no term that could have a version.
     """
     for factor, levels in chosen.items():
         for asked in levels:
@@ -169,7 +169,7 @@ def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matri
 
 
 def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: str) -> Matrix:
-    """What is excluded or demanded at a level holds for it in another version too."""
+    """Exclusions and conditions of a level apply to its other versions too."""
     levels: dict[str, Change] = {}
     for name, change in matrix.factors[factor].items():
         levels[name] = change
@@ -193,14 +193,14 @@ def _versioned(change: Change, version: str, asked: str, matrix: str) -> Change:
     if change.profile:
         return change.model_copy(update={"profile": _of_version(change.profile, version)})
     raise SandboxError(
-        f"ONLY: '{asked}': that level adds no term, so there is nothing to have a version",
+        f"ONLY: '{asked}': that level adds no term that could have a version",
         "level@version is the level with that version of the first term that it adds",
         f"try: make matrix MATRIX={matrix} PLAN=1",
     )
 
 
 def _of_version(expression: str, version: str) -> str:
-    """``proxysql+multiplexing`` → ``proxysql@2.7.2+multiplexing``; raises SandboxError (exit 2) for what is no term."""
+    """``proxysql+multiplexing`` → ``proxysql@2.7.2+multiplexing``; raises SandboxError (exit 2) for an invalid term."""
     first = parse(expression)[0]
     rest = expression.partition("+")[1:]
     term = f"{first.name}{first.count or ''}@{version}"

@@ -1,4 +1,4 @@
-"""Runs a resolved experiment: its data, its stacks, its blocks. Whatever ends it says how to go on."""
+"""Runs a resolved experiment: its data, its stacks, its blocks. Any error that ends it says how to resume."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,7 +18,7 @@ from sandbox.stack.remove import LOCK_PATIENCE_S
 
 
 class _MatrixProgress:
-    """Passes events on, and remembers how far the matrix is."""
+    """Passes events on, and keeps track of the matrix's progress."""
 
     def __init__(self, on_event: Callable[[MatrixEvent], None]) -> None:
         self.on_event = on_event
@@ -34,7 +34,7 @@ class _MatrixProgress:
         return SandboxError(
             f"interrupted after {self.done} of {self.runs} runs" if self.runs else "interrupted before the first run",
             "every run that ended is saved, and every stack of the matrix is removed",
-            "try: the same command again   (it goes on from there)",
+            "try: the same command again   (it resumes from there)",
             ExitCode.INTERRUPTED,
         )
 
@@ -46,15 +46,15 @@ def start(
     note: Callable[[str], None],
     progress: Callable[[], AbstractContextManager[OnEvent]],
 ) -> ResultFolder:
-    """Runs it on stacks of its own. ``note``: shows a line that stays; ``progress``: shows a stack that starts.
+    """Runs the experiment on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
 
-    Raises SandboxError: exit 130 on Ctrl-C, exit 4 where the environment ended it, with what is saved.
+    Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of saved runs.
     """
     docker, at = Docker(), _MatrixProgress(on_event)
     prefix = f"matrix-{resolved.experiment.key[:6]}"
     starter = StackStarter(progress, docker)
     pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)
-    wait = "another command runs the same matrix; waiting for it"
+    wait = "another command is running the same matrix; waiting for it"
     try:
         with locked(f"matrix-{resolved.experiment.key}", lambda: note(wait), LOCK_PATIENCE_S), measuring(note):
             maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
@@ -64,10 +64,10 @@ def start(
         raise at.interrupted from None
     except SandboxError as error:
         if error.exit_code is ExitCode.INTERRUPTED:
-            raise at.interrupted from None  # while a stack was starting, which tells only of itself
+            raise at.interrupted from None  # while a stack was starting, whose error knows only that stack
         if error.exit_code is ExitCode.ENVIRONMENT and at.runs:
             known = f"{error.known}; {at.done} of {at.runs} runs are saved"
-            goes_on = "" if resolved.gate else " (it goes on from there)"
+            goes_on = "" if resolved.gate else " (it resumes from there)"
             after = f"{error.next_step}; then the same command again{goes_on}"
             raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
         raise

@@ -1,4 +1,4 @@
-"""PURE: what works on a machine where an image of a profile can be had nowhere."""
+"""PURE: what works on a machine where an image of a profile is unavailable."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,12 +16,12 @@ _TRIES = 50
 
 
 def working_components(library: Library, available: Availability) -> list[str]:
-    """Components whose image can be had here in some series, by name."""
+    """Components whose image is available here in some series, by name."""
     return [name for name in library.components.names() if name != "client" and _series(name, library, available)]
 
 
 def nearest_working_profile(plan: Plan, library: Library, available: Availability) -> str | None:
-    """The profile with each term that cannot be had replaced by its like, or left out; None where nothing does."""
+    """The profile with each unavailable term replaced by a similar one, or left out; None if nothing works."""
     missing = {node.component.name for node in plan.unavailable()}
     choices = [_replacements(term, missing, library, available) for term in parse(plan.profile)]
     for terms in islice(product(*choices), _TRIES):
@@ -39,7 +39,7 @@ def _works(profile: str, plan: Plan, library: Library, available: Availability) 
 
 
 def _replacements(term: Term, missing: set[str], library: Library, available: Availability) -> list[Term | None]:
-    """The term itself where it can stay; else another series, then its like, then (not for a database) nothing."""
+    """The term itself if it can stay; else another series, then a similar term, then (not for a database) nothing."""
     if term.name in library.settings:
         return [term, None]
     if term.name not in missing:
@@ -62,7 +62,7 @@ def _like(component: Component, library: Library) -> Iterator[str]:
 
 
 def _series(name: str, library: Library, available: Availability) -> list[str | None]:
-    """Series in which a component can be had here; None stands for its default, which comes first."""
+    """Series in which a component is available here; None stands for its default, which comes first."""
     image = library.components.get(name).spec.image
     if image not in library.catalog.images:
         return []

@@ -1,4 +1,4 @@
-"""Settings and `SET=` assignments laid on the nodes they reach."""
+"""Applies settings and `SET=` assignments to the nodes they concern."""
 
 import re
 import shlex
@@ -18,9 +18,9 @@ _ASSIGNMENT = re.compile(
 
 
 def settings(group: Group, library: Library) -> Group:
-    """The group with every setting of its profile on the nodes it applies to.
+    """The group with every setting of its profile applied to its nodes.
 
-    Raises SandboxError (exit 2) where a setting fits none of them, or not all the servers it must hold for.
+    Raises SandboxError (exit 2) if a setting applies to none of them, or not to all the servers it must cover.
     """
     chosen = [library.settings[name] for name in group.settings]
     for setting in chosen:
@@ -34,7 +34,7 @@ def _refuse_conflicts(setting: Setting, group: Group) -> None:
     clashing = [name for name in setting.conflicts if name in parts]
     if clashing:
         raise SandboxError(
-            f"'{setting.name}' and '{clashing[0]}' cannot stand in one group",
+            f"'{setting.name}' and '{clashing[0]}' cannot be in the same group",
             f"'{setting.name}' excludes {', '.join(setting.conflicts)}",
             f"try: make plan PROFILE={group.component}+{setting.name}" if clashing[0] != group.component else NEXT_STEP,
         )
@@ -96,7 +96,7 @@ def _refuse(setting: Setting, missing: list[Node], group: Group) -> None:
 def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str]]:
     """``a=1 b='x y'`` → (term or None, name, value) triples, split as a shell would.
 
-    Raises SandboxError (exit 2) for a piece that is no assignment.
+    Raises SandboxError (exit 2) for a piece that is not an assignment.
     """
     triples = []
     for text in texts:
@@ -121,9 +121,9 @@ def _bad_assignment(piece: str, reason: str) -> SandboxError:
 
 
 def assignments(plan: Plan) -> Plan:
-    """The plan with each ``SET=`` pair on the servers it reaches.
+    """The plan with each ``SET=`` pair applied to its servers.
 
-    Raises SandboxError (exit 2) where a pair names a term that is not in the profile.
+    Raises SandboxError (exit 2) if a pair names a term that is not in the profile.
     """
     triples = split_assignments(plan.request.assignments)
     if not triples:
@@ -134,7 +134,7 @@ def assignments(plan: Plan) -> Plan:
             raise SandboxError(
                 f"SET: '{term}:{name}' names no server of the profile {plan.profile}",
                 did_you_mean(term, servers),
-                f"try: SET='{name}=…' for every database node",
+                f"try: SET='{name}=…'   (for every database node)",
             )
 
     def update(node: Node) -> Node:
@@ -160,12 +160,12 @@ def _pick(nodes: tuple[Node, ...], changed: dict[str, Node]) -> tuple[Node, ...]
 
 
 def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
-    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine would take."""
+    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine accepts."""
     if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
-        raise SandboxError(f"CPUS={cpus} is not a number of processors", "such as 1 or 0.5", "try: CPUS=1")
+        raise SandboxError(f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", "try: CPUS=1")
     if cpus is not None and float(cpus) <= 0:
-        raise SandboxError(f"CPUS={cpus} leaves a server no processor", "such as 1 or 0.5", "try: CPUS=0.5")
+        raise SandboxError(f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", "try: CPUS=0.5")
     if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
-        raise SandboxError(f"MEMORY={memory} is not an amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
+        raise SandboxError(f"MEMORY={memory} is not a valid amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
     if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
-        raise SandboxError(f"cpuset: '{cpuset}' is no list of processors", "such as 0 or 0-1,3", "try: cpuset: 0-1")
+        raise SandboxError(f"cpuset: '{cpuset}' is not a valid list of CPUs", "such as 0 or 0-1,3", "try: cpuset: 0-1")

@@ -1,8 +1,8 @@
-"""Starting a service as the user that its image has for it, although its files come from Compose.
+"""Runs a service as its image's user although Compose mounts its files.
 
 Compose asks the engine to give a mounted file to the container's user, and the engine looks that user up on its own
-host, where an image's user is not known: the container cannot be created. Root is known everywhere. So the service is
-started as root, which hands the files to the image's user and becomes that user before the fragment's own entrypoint.
+host, where an image's user does not exist: the container cannot be created. Root exists everywhere. So the service
+starts as root, gives the files to the image's user and becomes that user before it runs the fragment's own entrypoint.
 """
 
 from typing import Any
@@ -27,11 +27,11 @@ exec chroot --userspec="$user" / sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
 
 
 def image_user(node: Node) -> str | None:
-    """The user that the node's published image runs as, where its fragment names one."""
+    """The user that the node's published image runs as, if its fragment names one."""
     spec = node.component.spec
     return (spec.auxiliary.get(node.service) or spec).image_user
 
 
 def started_as(user: str, service: dict[str, Any]) -> dict[str, Any]:
-    """``user`` and ``entrypoint`` of a service whose own entrypoint is to run as that user."""
+    """``user`` and ``entrypoint`` of a service whose own entrypoint runs as that user."""
     return {"user": "root", "entrypoint": ["sh", TARGET, user, *service["entrypoint"]]}

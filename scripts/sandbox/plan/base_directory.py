@@ -1,4 +1,4 @@
-"""What a data directory depends on: the plan of one server, or of a stack, from whose directories others can begin."""
+"""What shapes a data directory: the plan of one server, or of a stack, whose directories others can start from."""
 
 import re
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ _INCLUDE = re.compile(r"^\s*!include", re.MULTILINE)
 
 
 def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
-    """Server → the request of its base data directory; empty where not all of them can begin from one.
+    """Server → the request of its base data directory; empty unless all of them can start from one.
 
-    Two servers of one image have the same base data directory unless something that shapes a data directory differs between them: a
-    variable (``shaping`` of the component), or SQL that a setting wants at the first start.
+    Two servers of one image have the same base data directory unless something that shapes a data directory differs
+    between them: a variable (``shaping`` of the component), or SQL that a setting runs at the first start.
     """
     if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
         return {}
@@ -28,16 +28,16 @@ def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
 
 
 def base_plans(requests: Mapping[str, PlanRequest], library: Library, available: Availability) -> Mapping[str, Plan]:
-    """Server → the plan of its base data directory; servers of one base data directory share it."""
+    """Server → the plan of its base data directory; servers with the same base data directory share it."""
     made = {each: make_plan(each, library, available) for each in set(requests.values())}
     return {node: made[each] for node, each in requests.items()}
 
 
 def data_request(plan: Plan) -> PlanRequest | None:
-    """The request of the stack on which a stack's data is prepared: its servers with what shapes their directories.
+    """The request of the stack that prepares a stack's data: its servers with everything that shapes their directories.
 
-    Stacks that differ otherwise, by a proxy or the thread pool, then have the very same data. None where a stack of
-    the plan cannot be restored.
+    Stacks that differ otherwise, by a proxy or the thread pool, then have identical data. None if a stack of the plan
+    cannot be restored.
     """
     if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
         return None
@@ -64,12 +64,12 @@ def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | Non
 
 
 def _shaping_pairs(node: Node) -> list[str]:
-    """The ``SET=`` pairs that reach it and shape its directory."""
+    """The ``SET=`` pairs that apply to it and shape its directory."""
     return [f"{canonical(name)}={_quoted(value)}" for name, value in node.assignments if _shapes(node, name)]
 
 
 def _settings(node: Node) -> list[str]:
-    """Those in effect that a first start shows."""
+    """The settings in effect that shape its directory."""
     return sorted(
         name
         for name, variant in node.applied
@@ -82,7 +82,7 @@ def _shapes(node: Node, variable: str) -> bool:
 
 
 def _shaped_by_file(plan: Plan, node: Node) -> bool:
-    """Whether the user's own file shapes the data directory, as far as one can see."""
+    """Whether the user's own file shapes the data directory, as far as its text shows."""
     if plan.request.cnf is None:
         return False
     text = plan.request.cnf.content

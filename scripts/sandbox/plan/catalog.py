@@ -12,7 +12,7 @@ Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(val
 
 
 class Build(BaseModel):
-    """How an image is built here: a folder of ``images/``, a Debian suite, the package that gives the version."""
+    """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     folder: str
@@ -27,12 +27,12 @@ class VersionSeries(BaseModel):
     version: Text
     published: str | None = None
     versions: dict[str, str] = Field(default_factory=dict)
-    """Exact tags that another repository has: tag → repository."""
+    """Exact tags published in another repository: tag → repository."""
     build: Build | None = None
 
 
 class Capability(BaseModel):
-    """A thing that a server can do, from a version on."""
+    """A feature that a server has from a version on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     since: Text
@@ -44,9 +44,9 @@ class CatalogImage(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     default: Text
     user: str | None = Field(default=None, pattern=USER)
-    """uid:gid that its program reads mounted files as; None where every fragment starts it as a user of its own."""
+    """uid:gid with which its program reads mounted files; None where every fragment sets its own user."""
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
-    """The same for what another repository publishes, where it differs: repository → uid:gid."""
+    """The same for another repository's images, where it differs: repository → uid:gid."""
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
@@ -54,7 +54,7 @@ class CatalogImage(BaseModel):
     def resolve(self, key: str, asked: str | None) -> tuple[str, str]:
         """(series, exact version) of an alias, a series or an exact tag.
 
-        Raises SandboxError (exit 2) where no series matches.
+        Raises SandboxError (exit 2) if no series matches.
         """
         wanted = self.aliases.get(asked or self.default, asked or self.default)
         if wanted in self.series:
@@ -69,7 +69,7 @@ class CatalogImage(BaseModel):
         )
 
     def _nearest(self, wanted: str) -> str:
-        """The series just below and above a version; of a word that is none, the alias that looks like it."""
+        """The series just below and above a version; for any other word, the series or alias that resembles it."""
         if not wanted[:1].isdigit():
             return did_you_mean(wanted, [*self.series, *self.aliases])
         ordered = sorted(self.series, key=version_key)
@@ -103,11 +103,11 @@ class Catalog(BaseModel):
     images: dict[str, CatalogImage]
 
     def image(self, key: str) -> CatalogImage:
-        """The image of a key. Raises SandboxError (exit 5) where a component names one that is not here."""
+        """The image of a key. Raises SandboxError (exit 5) if a component names one that the catalog lacks."""
         if key in self.images:
             return self.images[key]
         raise SandboxError(
-            f"a component in compose/ names the image '{key}', which images/catalog.yaml does not have",
+            f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml",
             did_you_mean(key, self.images),
             "try: make test-unit   (names the component)",
             ExitCode.INTERNAL,
@@ -115,7 +115,7 @@ class Catalog(BaseModel):
 
 
 class Lock(BaseModel):
-    """``images/lock.yaml``: what references were resolved to when the user asked to pin them."""
+    """``images/lock.yaml``: what references resolved to when the user pinned them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     published: dict[str, str] = Field(default_factory=dict)

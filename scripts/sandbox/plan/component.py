@@ -11,18 +11,18 @@ Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "
 
 
 class Probe(BaseModel):
-    """One question with the one answer that means yes: a query or a command, asked in the node or from the client."""
+    """One question and the one answer that means yes: a query or a command, run in the node or from the client."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     query: str | None = None
     command: list[str] | None = None
     expect: str | None = ""
-    """None: a command's exit status alone says it, whatever it answers."""
+    """None: only the command's exit status counts, whatever it prints."""
     via: Literal["self", "client"] = "self"
 
 
 class Auxiliary(BaseModel):
-    """A further service of a fragment: one more node per component node, per database or per stack."""
+    """An additional service of a fragment: one more node per component node, per database or per stack."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     image: str
@@ -38,20 +38,20 @@ class Auxiliary(BaseModel):
 
 
 class ReplicationSource(BaseModel):
-    """What a component's fragment lays on the single server that it replicates from. ``service``: lists are added."""
+    """What a component's fragment adds to the single server it replicates from. ``service``: lists are appended."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     ready: Probe
     role: Probe
     service: dict[str, Any] = Field(default_factory=dict)
     configs: list[str] = Field(default_factory=list)
-    """Which of the fragment's own configs that service has."""
+    """The fragment's own configs that this service gets."""
 
 
 class Servers(BaseModel):
-    """What a component needs of the servers of its group that are of ``family``.
+    """What a component needs from the servers of its group that belong to ``family``.
 
-    ``before``: the first version that it does not work with, because of ``why``; ``suggested``: one that it works with.
+    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,10 +63,10 @@ class Servers(BaseModel):
 
 
 class Certificate(BaseModel):
-    """A server's certificate that is drawn with the stack's passwords. ``since``: the oldest version that gets one.
+    """A server's certificate, generated with the stack's passwords. ``since``: the oldest version that gets one.
 
-    Signed by the server itself it saves it the keys that it would make: the RSA pairs of MySQL's first start (0.5 s of
-    a processor), the one of 4,096 bits of every start of MariaDB from 11.4 on (1 s).
+    A self-signed one saves the server generating its own keys: the RSA pairs at MySQL's first start (0.5 s of CPU),
+    the 4,096-bit pair at every start of MariaDB from 11.4 on (1 s).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -87,7 +87,7 @@ class ComponentSpec(BaseModel):
     attaches_to: list[str] | None = None
     servers: Servers | None = None
     note: str = ""
-    """Template of what `plan` says of it beside its role; empty: nothing."""
+    """Template of what `plan` prints about it next to its role; empty: nothing."""
     family: Literal["mysql", "mariadb"] | None = None
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
@@ -97,26 +97,26 @@ class ComponentSpec(BaseModel):
     count: int = 1
     ports: dict[str, int] = Field(default_factory=dict)
     admin_ports: list[str] = Field(default_factory=list)
-    """Names of the ports that take no load: an administration interface, a page of statistics."""
+    """Names of the ports that take no load: an administration interface, a statistics page."""
     members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)
-    """Of a proxy: topologies in front of which it routes to the cluster's members, and leaves out their replicas."""
+    """For a proxy: topologies in which it routes only to the cluster's members, not to their replicas."""
     memory_mb: int = 100
     config_dir: str | None = None
     user: str | None = Field(default=None, pattern=USER)
     image_user: str | None = None
-    """Name of the user that the image starts as, where that is not root (plan/as_user.py)."""
+    """Name of the user that the image starts as, if that is not root (plan/as_user.py)."""
     sql_client: str = "mysql"
     server: str = "mysqld"
     certificate: Certificate | None = None
     grace_s: int = 10
     credential_rotation: str | None = None
-    """Template of the SQL that gives a server restored from a snapshot passwords of its own; None: it has none."""
+    """Template of the SQL that gives a server restored from a snapshot new passwords; None: it cannot be restored."""
     rotation_begins_with: list[str] = Field(default_factory=list)
-    """Templates of its first start that go into it, since the server's base data directory has not had them; they may be repeated."""
+    """First-start templates that go into it, since the base data directory lacks them; they may be repeated."""
     rotation_once: list[str] = Field(default_factory=list)
-    """The same for what must not be repeated, such as where a replica reads from."""
+    """The same for statements that must not be repeated, such as those that set a replica's source."""
     base_directory: str | None = None
-    """The component whose first start makes the data directory that its servers can begin from; None: they cannot."""
+    """The component whose first start creates the data directory that its servers can start from; None: they cannot."""
     shaping: list[str] = Field(default_factory=list)
     """The variables that shape a fresh data directory, or what the first start writes into it."""
     timeout_s: int = 120
@@ -124,13 +124,13 @@ class ComponentSpec(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict)
     ready: Probe | None = None
     role: Probe | None = None
-    """Its answer begins with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
+    """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
     source: ReplicationSource | None = None
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 
 class Component(BaseModel):
-    """A component ready for use: inheritance resolved, files beside it read."""
+    """A component ready for use: inheritance resolved, its files read."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
@@ -147,7 +147,7 @@ class Component(BaseModel):
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """``over`` laid on ``base``: mappings merge key by key, anything else is replaced."""
+    """``over`` merged over ``base``: mappings merge key by key, anything else is replaced."""
     merged = dict(base)
     for key, value in over.items():
         mine = merged.get(key)
@@ -156,7 +156,7 @@ def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, An
 
 
 def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """A raw fragment laid on the raw fragment it is based on; the base's main service takes the new name."""
+    """A raw fragment merged over the raw fragment it is based on; the base's main service takes the new name."""
     renamed = dict(base)
     services = dict(base.get("services", {}))
     if base_name in services:
@@ -166,7 +166,7 @@ def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], na
 
 
 def as_source(database: Component, replica: Component) -> Component:
-    """The component of a single server that has replicas: what their fragment says of their source laid on its own."""
+    """The component of a single server with replicas: its own, plus what their fragment adds to their source."""
     source = replica.spec.source
     if source is None:
         return database

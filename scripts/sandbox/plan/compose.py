@@ -16,12 +16,12 @@ from sandbox.plan.secrets import PLACEHOLDER, Secrets
 from sandbox.plan.templates import render
 
 PROJECT = "${COMPOSE_PROJECT_NAME}"
-"""Interpolated by Compose, so that `docker compose -p other` labels what is its own."""
+"""Interpolated by Compose, so that `docker compose -p other` labels its own objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What tells one stack from another: the Compose project and the checkout it belongs to."""
+    """The identity of a stack: the Compose project and the checkout it belongs to."""
 
     project: str
     checkout: str
@@ -32,14 +32,14 @@ _NOBODY = Identity("sandbox", "")
 
 @dataclass
 class _File:
-    """The Compose file while it grows."""
+    """The Compose file while it is built."""
 
     services: dict[str, Any] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add_config(self, shared: str, own: str, content: str) -> str:
-        """The name under which a content stands: the shared one unless another content took it."""
+        """The name of the config with this content: the shared one unless other content has taken it."""
         for name in (shared, own):
             if self.configs.setdefault(name, content) == content:
                 return name
@@ -47,7 +47,7 @@ class _File:
 
 
 def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
-    """What the templates of a node's component see."""
+    """The variables that the templates of a node's component see."""
     return {"node": node, "group": plan.group_of(node), "stack": plan_view(plan), "secrets": secrets}
 
 
@@ -57,7 +57,7 @@ def plan_view(plan: Plan) -> dict[str, Any]:
 
 
 def plan_hash(plan: Plan) -> str:
-    """Twelve hex digits of what the stack is: the file with placeholders, and the user's files."""
+    """Twelve hex digits that identify a stack's content: the file with placeholders, and the user's files."""
     body = json.dumps(_document(plan, PLACEHOLDER, {}), sort_keys=True)
     extra = plan.request.init.sha256 if plan.request.init else ""
     return hashlib.sha256((body + extra).encode()).hexdigest()[:12]
@@ -66,7 +66,7 @@ def plan_hash(plan: Plan) -> str:
 def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored: str | None = None) -> dict[str, Any]:
     """The Compose file as data: self-contained, labelled, private.
 
-    ``restored``: key of the snapshot that the servers' volumes are filled from; they give themselves new passwords.
+    ``restored``: key of the snapshot that fills the servers' volumes; the servers then set new passwords themselves.
     """
     labels = {
         "sandbox.stack": PROJECT,
@@ -80,7 +80,7 @@ def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored:
 
 
 def inputs(plan: Plan) -> dict[str, Any]:
-    """What the user changed beside the profile; files by name and hash."""
+    """What the user changed in addition to the profile; files by name and hash."""
     request = plan.request
     given = {"assignments": list(request.assignments), "cpus": request.cpus, "memory": request.memory}
     given |= {"cpuset": request.cpuset} if request.cpuset else {}
@@ -91,7 +91,7 @@ def inputs(plan: Plan) -> dict[str, Any]:
 
 
 def compose_text(document: Mapping[str, Any]) -> str:
-    """The Compose file as YAML; long texts as literal blocks, so that a person can read them."""
+    """The Compose file as YAML; multi-line texts as literal blocks, for readability."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
 
 
@@ -142,7 +142,7 @@ def _service(
 
 
 def _networks(plan: Plan, node: Node) -> list[str]:
-    """Only the client of a profile with ``external`` has a way out."""
+    """Only the client of a profile with ``external`` can reach the outside."""
     outside = node.kind == "client" and any(group.external for group in plan.groups)
     return ["stack", "outside"] if outside else ["stack"]
 
@@ -184,7 +184,7 @@ def _literal(text: str) -> str:
 
 
 def _escaped(value: Any) -> Any:
-    """``$`` doubled in every string: Compose is to interpolate nothing but the project's name."""
+    """``$`` doubled in every string: Compose must interpolate only the project's name."""
     if isinstance(value, str):
         return _literal(value)
     if isinstance(value, Mapping):
@@ -193,11 +193,11 @@ def _escaped(value: Any) -> Any:
 
 
 class _Octal(int):
-    """A file mode, printed as people write it."""
+    """A file mode, printed in octal."""
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
-    """Block style for texts of several lines; no aliases, so that every service can be read by itself."""
+    """Block style for multi-line texts; no aliases, so that every service can be read on its own."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (the signature is the library's)
         return True

@@ -1,4 +1,4 @@
-"""Data directories made elsewhere: which plans can start from such, and the SQL that makes them a server's own."""
+"""Data directories made elsewhere: which plans can start from them, and the SQL that makes them a server's own."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ _OWN_INIT_FILE = re.compile(r"^\s*(loose[-_])?init[-_]file\b", re.MULTILINE | re
 
 
 def rotation_sql(node: Node, context: Mapping[str, Any]) -> str:
-    """One statement a line, as ``init_file`` wants it; empty where the server cannot be restored.
+    """One statement per line, as ``init_file`` requires; empty if the server cannot be restored.
 
-    Source: MySQL manual, Server Command Options, ``init_file``: run at start-up, before connections are taken.
+    Source: MySQL manual, Server Command Options, ``init_file``: run at startup, before connections are accepted.
     """
     spec = node.component.spec
     if spec.credential_rotation is None:
@@ -34,7 +34,7 @@ def _rendered(node: Node, name: str, context: Mapping[str, Any]) -> str:
 
 
 def _statements(node: Node, names: Iterable[str], context: Mapping[str, Any]) -> list[str]:
-    """The statements of first-start files, each in one line and without its semicolon, which ends a line there."""
+    """The statements of first-start files, each on one line and without its semicolon, which ends a line there."""
     text = "\n".join(_rendered(node, name, context) for name in names)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("--")]
     found = "\n".join(lines).split(";\n")
@@ -44,8 +44,8 @@ def _statements(node: Node, names: Iterable[str], context: Mapping[str, Any]) ->
 def restorable(plan: Plan) -> bool:
     """Whether a stack of the plan can be kept as a snapshot and restored from it.
 
-    Every server must be able to take new passwords before it takes connections, so the user's own ``init_file``, or a
-    server that somebody else runs, rules it out.
+    Every server must be able to set new passwords before it accepts connections, so the user's own ``init_file``, or an
+    external server, rules it out.
     """
     request = plan.request
     if request.cnf is not None and _OWN_INIT_FILE.search(request.cnf.content):
@@ -58,6 +58,6 @@ def restorable(plan: Plan) -> bool:
 
 
 def _can_rotate(node: Node) -> bool:
-    """``ALTER USER … IDENTIFIED BY`` is MySQL 5.7.6's and MariaDB 10.2's."""
+    """``ALTER USER … IDENTIFIED BY`` exists from MySQL 5.7.6 and MariaDB 10.2 on."""
     old = node.component.spec.family == "mysql" and not node.at_least("5.7.6")
     return node.component.spec.credential_rotation is not None and not old

@@ -1,10 +1,10 @@
-"""The words that ``VIA=`` can be on a stack, before any of its servers is there to be asked for its role."""
+"""The words that ``VIA=`` accepts on a stack, before any of its servers can be asked for its role."""
 
 from sandbox.plan.model import Node, Plan
 
 
 def entry_words(plan: Plan) -> frozenset[str]:
-    """Nodes, what their terms are called, their ports, and the roles that some server can have."""
+    """Names of nodes and of their terms, their ports, and the roles that some server can have."""
     nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
     externals = [f"external{group.index}" for group in plan.groups if group.external]
     words = {*externals, "writer", *(["external"] if externals else [])}
@@ -14,7 +14,7 @@ def entry_words(plan: Plan) -> frozenset[str]:
 
 
 def _words_of(node: Node) -> set[str]:
-    """A helper beside the component that a term means is reached by its own name alone."""
+    """An auxiliary node is reached only by its own name, not by its component's term."""
     terms = {node.term, node.component.name} if node.service == node.component.name else set()
     names = {node.name, *terms}
     return names | {f"{name}:{port}" for name in names for port in node.load_ports}

@@ -1,4 +1,4 @@
-"""The address of a server that somebody else runs, as `EXTERNAL=` gives it."""
+"""The address of an external server, as `EXTERNAL=` gives it."""
 
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -11,7 +11,7 @@ DEFAULT_PORT, DEFAULT_SCHEMA, DEFAULT_USER = 3306, "sbtest", "root"
 
 @dataclass(frozen=True, slots=True)
 class ExternalAddress:
-    """Where it is, who asks it, and the one schema that is written to."""
+    """Host, port and user of the server, and the one schema that is written to."""
 
     host: str
     port: int
@@ -23,19 +23,19 @@ class ExternalAddress:
 
 
 def external_address(url: str) -> ExternalAddress:
-    """``mysql://user@host:3306/db``; user root, port 3306 and schema sbtest where it names none.
+    """``mysql://user@host:3306/db``; defaults: user root, port 3306 and schema sbtest.
 
-    Raises SandboxError (exit 2) for what is no such address, and for a password in it.
+    Raises SandboxError (exit 2) for an invalid address, and for one with a password in it.
     """
     try:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT
     except ValueError as problem:
-        raise _refused(url, f"the port is a number, as in {EXAMPLE}") from problem
+        raise _refused(url, f"the port must be a number, as in {EXAMPLE}") from problem
     if parts.scheme not in ("mysql", "mariadb") or not parts.hostname:
-        raise _refused(url, f"an address is {EXAMPLE}")
+        raise _refused(url, f"an address looks like {EXAMPLE}")
     if parts.password is not None:
-        known = "a password never stands in an address: EXTERNAL_PASSWORD_FILE names a file that holds it"
+        known = "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that holds it"
         raise _refused(_without_password(parts), known)
     user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
     return ExternalAddress(parts.hostname, port, user, schema)
@@ -46,4 +46,6 @@ def _without_password(parts: SplitResult) -> str:
 
 
 def _refused(url: str, known: str) -> SandboxError:
-    return SandboxError(f"EXTERNAL={url} is no address", known, f"try: make plan PROFILE=external EXTERNAL={EXAMPLE}")
+    return SandboxError(
+        f"EXTERNAL={url} is not a valid address", known, f"try: make plan PROFILE=external EXTERNAL={EXAMPLE}"
+    )

@@ -1,4 +1,4 @@
-"""The files that Compose puts into a node: the fragment's own, and what every node of its kind gets."""
+"""The files that Compose mounts into a node: the fragment's own, and those that every node of its kind gets."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,14 +13,14 @@ from sandbox.plan.templates import render_text
 from sandbox.plan.variables import effective_variables, server_configuration
 
 FIRST_START = "/docker-entrypoint-initdb.d"
-"""Where the images' entrypoints look for what is to run before the first real start."""
+"""Where the images' entrypoints look for files to run before the first real start."""
 
 ROTATION_SQL = "/sandbox/renew.sql"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFile:
-    """One file in a container. ``owner``: (uid, gid) of a file that is not for everybody."""
+    """One file in a container. ``owner``: (uid, gid) of a file that not everybody may read."""
 
     source: str
     target: str
@@ -30,7 +30,7 @@ class NodeFile:
 
     @property
     def folder(self) -> str:
-        """Where it lies in the container."""
+        """Its directory in the container."""
         return self.target.rpartition("/")[0]
 
 
@@ -43,8 +43,8 @@ def node_files(
 ) -> list[NodeFile]:
     """All files of a node; ``entries`` are the fragment's, rendered. ``restored``: its data comes from a snapshot.
 
-    An engine before 23 starts a process for every file (80 ms of CPU), so the SQL of the first start is one file, in
-    the order of the names, and so is the server's own configuration, and so are a node's probes.
+    An engine before 23 starts a process for every file (80 ms of CPU), so the first-start SQL (in the order of
+    the names), the server's own configuration and a node's probes are one file each.
     """
     context = contexts[node.name]
     files = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
@@ -92,7 +92,7 @@ def _of_server(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
     variables = server_configuration(effective_variables(node, context))
     credentials = f"[client]\nuser=root\npassword={secrets.root}\nhost=127.0.0.1\nport=3306\nprotocol=tcp\n"
     if spec.family == "mariadb":
-        credentials += "ssl-verify-server-cert=0\n"  # from 11.4 on the client refuses a server without TLS otherwise
+        credentials += "ssl-verify-server-cert=0\n"  # otherwise the client refuses a server without TLS from 11.4 on
     return [
         _secret(node, "root-password", secrets.root),
         _secret(node, "client.cnf", credentials),
@@ -140,7 +140,7 @@ def _of_user(plan: Plan, node: Node) -> list[NodeFile]:
 def joined(
     files: list[NodeFile], node: Node, folder: str | None, suffix: str, name: str, comment: str
 ) -> list[NodeFile]:
-    """The files of one folder and suffix as a single one, each under its own name, as secret as the most secret."""
+    """The files of one folder and suffix joined into one, each under its own name, as secret as the most secret."""
     parts = [file for file in files if file.folder == folder and file.target.endswith(suffix)]
     if len(parts) < 2:
         return files

@@ -26,19 +26,19 @@ class Term:
 def parse(profile: str) -> list[Term]:
     """Terms of a profile, left to right.
 
-    Raises SandboxError (exit 2) naming the first piece that is no term.
+    Raises SandboxError (exit 2) naming the first piece that is not a term.
     """
     if not profile.strip():
         raise SandboxError("the profile is empty", f"a profile is terms joined by '+', such as {EXAMPLE}", NEXT_STEP)
     if len(profile) > _MAX_LENGTH:
         raise SandboxError(
-            f"the profile is {len(profile)} characters long", f"at most {_MAX_LENGTH} characters are read", NEXT_STEP
+            f"the profile is {len(profile)} characters long", f"the limit is {_MAX_LENGTH} characters", NEXT_STEP
         )
     return [_parse_term(piece.strip(), profile) for piece in profile.split("+")]
 
 
 def _no_term(piece: str, profile: str) -> SandboxError:
-    """Where only case and colon are wrong, as in an image's name, it says what was meant."""
+    """If only case or a colon is wrong, as in an image's name, the error suggests the intended term."""
     meant = profile.lower().replace(":", "@")
     if _TERM.fullmatch(piece.lower().replace(":", "@")):
         known, step = f"did you mean '{piece.lower().replace(':', '@')}'?", f"try: make plan PROFILE={meant}"

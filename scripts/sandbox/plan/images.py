@@ -11,7 +11,7 @@ from sandbox.plan.model import ImageChoice, ImageSource
 
 @dataclass(frozen=True)
 class Availability:
-    """What this machine has, as data: local references, and whether a registry answers (asked only when it matters)."""
+    """The images this machine can get: local references, and whether a registry answers (asked only if needed)."""
 
     local: frozenset[str] = frozenset()
     registry: Callable[[], bool] = field(default=lambda: False)
@@ -19,14 +19,14 @@ class Availability:
 
 
 def built_alias(key: str, series: str, suite: str) -> str:
-    """The moving name of an image built here: ``sandbox/mariadb:11.8-trixie``."""
+    """The moving tag of an image built here: ``sandbox/mariadb:11.8-trixie``."""
     return f"sandbox/{key}:{series}-{suite}"
 
 
 def choose_image(catalog: Catalog, key: str, asked: str | None, available: Availability) -> ImageChoice:
-    """The image of a catalog key in the version asked for (None: the default).
+    """The image of a catalog key in the requested version (None: the default).
 
-    Raises SandboxError: exit 2 where the catalog has no such series, exit 5 where it has no such image.
+    Raises SandboxError: exit 2 if the catalog has no such series, exit 5 if it has no such image.
     """
     image = catalog.image(key)
     series, version = image.resolve(key, asked)
@@ -49,9 +49,9 @@ def choose_image(catalog: Catalog, key: str, asked: str | None, available: Avail
 
 
 def image_override(replaced: ImageChoice, reference: str, available: Availability) -> ImageChoice:
-    """The user's own image in the place of one of the catalog's: never pulled, never built, of the same version.
+    """The user's own image instead of the catalog's: never pulled, never built, of the same version.
 
-    An identity (``sha256:…``) is taken for being here: only whoever asked the engine knows one.
+    An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
     """
     here = reference.startswith("sha256:") or reference in available.local
     return replace(replaced, reference=reference, source="local" if here else "unavailable", origin="given")

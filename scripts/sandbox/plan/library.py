@@ -1,4 +1,4 @@
-"""What the planner knows: every component, setting, named profile and the catalog, as data."""
+"""The planner's data: every component, setting, named profile and the catalog."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from sandbox.plan.setting import NamedProfile, Setting
 
 
 class Components(Protocol):
-    """Components by name; a replica is resolved for the group component it hangs off."""
+    """Components by name; a replica is resolved for the group component it attaches to."""
 
     def names(self) -> list[str]:
         """Every component's name."""
         ...
 
     def aliases(self) -> Mapping[str, str]:
-        """Other word → the component's name."""
+        """Alias → the component's name."""
         ...
 
     def get(self, name: str, group_component: str | None = None) -> Component:
-        """The component; where it is based on its group's component, that resolved."""
+        """The component; if it is based on its group's component, resolved for that one."""
         ...
 
 

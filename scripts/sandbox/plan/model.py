@@ -11,7 +11,7 @@ from sandbox.plan.versions import at_least
 
 ImageSource = Literal["local", "pull", "build", "unavailable"]
 ImageOrigin = Literal["published", "built", "given"]
-"""``given``: the user's own, in the place of the one that the catalog names."""
+"""``given``: the user's own image, instead of the one that the catalog names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,12 @@ class ImageChoice:
     source: ImageSource
     origin: ImageOrigin
     user: str | None = None
-    """uid:gid that its program reads mounted files as, where the image decides it."""
+    """uid:gid with which its program reads mounted files, if the image determines it."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """One container of the stack to be; also what the templates of its component see as ``node``."""
+    """One container of the planned stack; the templates of its component see it as ``node``."""
 
     name: str
     index: int
@@ -43,7 +43,7 @@ class Node:
     server_id: int | None = None
     server_component: str = ""
     watches: str | None = None
-    """For an auxiliary node made per database: that database's name."""
+    """Name of the database, for an auxiliary node created per database."""
     ports: Mapping[str, int] = field(default_factory=dict)
     memory_mb: int = 0
     user: str | None = None
@@ -53,11 +53,11 @@ class Node:
     applied: tuple[tuple[str, Variant], ...] = ()
     """Settings in effect on this node, in the order of the profile."""
     assignments: tuple[tuple[str, str], ...] = ()
-    """``SET=`` pairs that reach this node."""
+    """``SET=`` pairs that apply to this node."""
 
     @property
     def admin_ports(self) -> list[str]:
-        """Names of its ports that take no load; a helper beside the component has none of them."""
+        """Names of its ports that take no load; an auxiliary node has none."""
         return [name for name in self.component.spec.admin_ports if name in self.ports]
 
     @property
@@ -92,7 +92,7 @@ class Node:
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """The component's options with those of the settings laid over."""
+        """The component's options, with those of the settings merged over them."""
         merged = dict(self.base_options)
         for _, variant in self.applied:
             merged = deep_merge(merged, variant.options)
@@ -100,12 +100,12 @@ class Node:
 
     @property
     def uid(self) -> str:
-        """User id that must be able to read what is mounted for this node alone."""
+        """User id that must be able to read the files mounted only for this node."""
         return (self.user or "0:0").split(":")[0]
 
     @property
     def gid(self) -> str:
-        """Group id beside ``uid``."""
+        """Group id that goes with ``uid``."""
         return (self.user or "0:0").split(":")[1]
 
     def at_least(self, since: str) -> bool:
@@ -113,14 +113,14 @@ class Node:
         return at_least(self.version, since)
 
     def has_certificate(self, signed_by: str) -> bool:
-        """Whether it is given a certificate of this kind."""
+        """Whether it gets a certificate of this kind."""
         given = self.component.spec.certificate
         return given is not None and given.signed_by == signed_by and self.at_least(given.since or "0")
 
 
 @dataclass(frozen=True)
 class Group:
-    """A database term with what attaches to it."""
+    """A database term with everything attached to it."""
 
     index: int
     component: str
@@ -168,7 +168,7 @@ class UserFile:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What the user asked for, before it is understood."""
+    """The user's request, before it is parsed."""
 
     profile: str
     assignments: tuple[str, ...] = ()
@@ -178,13 +178,13 @@ class PlanRequest:
     memory: str | None = None
     external: str | None = None
     cpuset: str | None = None
-    """Processors that each database node may use, such as ``0-1``."""
+    """CPUs that each database node may use, such as ``0-1``."""
     image: str | None = None
-    """Local reference, or ``sha256:…``, in the place of the first server's image; it honours the same contract."""
+    """Image override for the first server: local reference or ``sha256:…``; it honours the same contract."""
 
 
 def memory_mb(amount: str) -> int:
-    """An amount of memory as Docker takes it (``512m``, ``2g``, bytes without a letter), in MiB."""
+    """An amount of memory in Docker's notation (``512m``, ``2g``, bytes without a letter), in MiB."""
     number = amount.lower().removesuffix("b")
     letter = number[-1:] if number[-1:].isalpha() else ""
     return int(number.removesuffix(letter)) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[letter] // (1 << 20)
@@ -192,7 +192,7 @@ def memory_mb(amount: str) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """A stack to be. ``nodes`` is every container; groups refer to the same objects."""
+    """A planned stack. ``nodes`` holds every container; groups refer to the same objects."""
 
     request: PlanRequest
     profile: str
@@ -206,22 +206,22 @@ class Plan:
 
     @property
     def client(self) -> Node:
-        """The client node, from which load and questions come."""
+        """The client node, which sends the load and the queries."""
         return next(node for node in self.nodes if node.kind == "client")
 
     @property
     def memory_mb(self) -> int:
-        """Estimate of the memory that the stack takes, MiB."""
+        """Estimated memory of the stack, MiB."""
         return sum(node.memory_mb for node in self.nodes)
 
     def node(self, name: str) -> Node:
-        """Node by name; KeyError where there is none."""
+        """Node by name. Raises KeyError if the stack has no such node."""
         return {node.name: node for node in self.nodes}[name]
 
     def group_of(self, node: Node) -> Group | None:
-        """The group a node belongs to; None for what watches the whole stack."""
+        """The group a node belongs to; None for a node that watches the whole stack."""
         return None if node.group_index is None else self.groups[node.group_index - 1]
 
     def unavailable(self) -> list[Node]:
-        """Nodes whose image can be had nowhere here."""
+        """Nodes whose image is unavailable: not local, and it can be neither pulled nor built here."""
         return [node for node in self.nodes if node.choice.source == "unavailable"]

@@ -52,7 +52,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
 
 
 def _with_memory(plan: Plan) -> Plan:
-    """The plan with what MEMORY= leaves each database node. Raises SandboxError (exit 2) where none can live on it."""
+    """The plan with MEMORY= as the limit of each database node. Raises SandboxError (exit 2) if it is too little."""
     if not plan.request.memory:
         return plan
     limit_mb = memory_mb(plan.request.memory)
@@ -60,14 +60,14 @@ def _with_memory(plan: Plan) -> Plan:
         if limit_mb < node.memory_mb / 2:
             raise SandboxError(
                 f"MEMORY={plan.request.memory} is too little for {node.name}",
-                f"{node.component.name} takes about {node.memory_mb} MiB with its own defaults",
+                f"{node.component.name} takes about {node.memory_mb} MiB with its defaults",
                 f"try: make plan PROFILE={plan.profile} MEMORY={node.memory_mb}m",
             )
     return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
 
 
 def _with_image_override(plan: Plan, available: Availability) -> Plan:
-    """The plan with the user's image on every server that has the image of the first one."""
+    """The plan with the image override on every server that has the first server's image."""
     if not plan.databases:
         raise SandboxError(
             f"IMAGE={plan.request.image} replaces nothing",
@@ -99,14 +99,14 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
 
 
 def _by_its_name(term: Term, library: Library) -> Term:
-    """The term, an alias replaced by the component's name."""
+    """The term, with an alias replaced by the component's name."""
     known = {*library.components.names(), *library.settings}
     name = term.name if term.name in known else library.components.aliases().get(term.name, term.name)
     return replace(term, name=name, text=name + term.text.removeprefix(term.name))
 
 
 def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
-    """Groups and watching terms; refuses terms that cannot stand where they stand."""
+    """Groups and watching terms; refuses misplaced terms."""
     drafts: list[_Draft] = []
     watchers: list[Term] = []
     names = set(library.components.names())
@@ -120,7 +120,7 @@ def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list
     if not drafts:
         raise SandboxError(
             "the profile has no database",
-            f"'{terms[0].text}' needs a database term to stand behind",
+            f"'{terms[0].text}' needs a database term before it",
             f"try: make plan PROFILE=mysql+{terms[0].text}",
         )
     return drafts, watchers
@@ -136,7 +136,7 @@ def _add_setting(term: Term, drafts: list[_Draft]) -> None:
     group = _group_before(term, drafts)
     if term.name in group.settings:
         raise SandboxError(
-            f"the setting '{term.name}' stands twice in one group",
+            f"the setting '{term.name}' appears twice in one group",
             f"once is enough: it applies to the whole group of '{group.term.text}'",
             NEXT_STEP,
         )
@@ -147,7 +147,7 @@ def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
     if drafts:
         return drafts[-1]
     raise SandboxError(
-        f"'{term.text}' stands before any database",
+        f"'{term.text}' comes before any database",
         "it attaches to the group before it",
         f"try: make plan PROFILE=mysql+{term.text}",
     )
@@ -165,13 +165,13 @@ def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers:
         if plain.spec.kind == "external" and term.version:
             raise SandboxError(
                 f"'{term.text}': 'external' takes no version",
-                "it is whatever answers at EXTERNAL=",
+                "it is the server that answers at EXTERNAL=",
                 "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db",
             )
         drafts.append(_Draft(term, plain))
     elif plain.spec.attaches == "stack":
         if any(watcher.name == term.name for watcher in watchers):
-            raise SandboxError(f"'{term.name}' stands twice", "it watches the whole stack: once is enough", NEXT_STEP)
+            raise SandboxError(f"'{term.name}' appears twice", "it watches the whole stack: once is enough", NEXT_STEP)
         watchers.append(term)
     else:
         group = _group_before(term, drafts)
@@ -184,13 +184,13 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
     possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
     if possible is not None and name not in possible:
         raise SandboxError(
-            f"'{term.name}' cannot stand behind '{name}'",
-            f"it works behind {', '.join(possible)}",
+            f"'{term.name}' cannot be attached to '{name}'",
+            f"it attaches to {', '.join(possible)}",
             f"try: make plan PROFILE={possible[0]}+{term.name}",
         )
     if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
         raise SandboxError(
-            f"'{term.text}' cannot stand behind '{group.term.text}'",
+            f"'{term.text}' cannot be attached to '{group.term.text}'",
             f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source",
             f"try: make plan PROFILE={name}+replica{(group.term.count or 2) - 1}"
             + (f"+{term.name}" if term.name != "replica" else ""),
@@ -198,7 +198,7 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
 
 
 class _Builder:
-    """Numbers nodes and gives each its image; what is numbered runs through the whole stack."""
+    """Numbers nodes and gives each its image; numbers run through the whole stack."""
 
     def __init__(self, library: Library, available: Availability) -> None:
         self.library, self.available = library, available
@@ -242,7 +242,7 @@ class _Builder:
         return group
 
     def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
-        """Nodes of a term that watches the whole stack, with its auxiliary ones."""
+        """Nodes of a term that watches the whole stack, including its auxiliary nodes."""
         component = self.library.components.get(term.name)
         nodes = self._nodes(term, component, 1, None, term.version)
         return nodes + self._auxiliary(component, None, 1, servers)
@@ -252,7 +252,7 @@ class _Builder:
         return self._nodes(term, component, term.count or component.spec.count, group.index, version)
 
     def _followed_version(self, component: Component, group: Group) -> str | None:
-        """The group's version, where the component follows it and the catalog has it."""
+        """The group's version, if the component follows it and the catalog has it."""
         if not group.databases or not component.spec.image:
             return None
         first = group.databases[0].choice
@@ -316,21 +316,21 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
     since = component.spec.since
     if since and not at_least(choice.version, since):
         raise SandboxError(
-            f"'{term.text}' cannot work: {component.name} needs {since} or newer",
-            f"the version asked for is {choice.version}",
+            f"'{term.text}' does not work: {component.name} needs {since} or newer",
+            f"the requested version is {choice.version}",
             f"try: make plan PROFILE={component.name}@{since}",
         )
 
 
 def _check_servers(term: Term, component: Component, group: Group) -> None:
-    """Refuses an attached component one of whose servers is too new for it."""
+    """Refuses an attached component if one of its group's servers is too new for it."""
     needed = component.spec.servers
     if needed is None or needed.family != group.family:
         return
     if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
         raise SandboxError(
-            f"'{term.text}' cannot stand behind '{too_new.component.name}@{too_new.series}'",
-            f"{needed.why}: {group.component} and its replicas can be of {needed.suggested} or older",
+            f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'",
+            f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older",
             f"try: make plan PROFILE={group.component}@{needed.suggested}+{term.name}",
         )
 
@@ -351,14 +351,14 @@ def _as_source(node: Node, replica: Component, group: Group) -> Node:
 
 
 def _owners(spec: Auxiliary, count: int, servers: Iterable[Node]) -> list[str | None]:
-    """One entry per auxiliary node: the database it stands beside, or None."""
+    """One entry per auxiliary node: the database it watches, or None."""
     if spec.per == "database":
         return [node.name for node in servers]
     return [None] * (count if spec.per == "node" else 1)
 
 
 def _server_component(component: Component) -> str:
-    """The component whose server it runs: a replica's is the one it is based on."""
+    """The component whose server it runs: for a replica, the one it is based on."""
     base = component.spec.based_on
     return base if component.spec.kind == "replica" and isinstance(base, str) else component.name
 

@@ -1,4 +1,4 @@
-"""What a running stack carries of its plan: a probe script in its containers, and a description in a label."""
+"""The parts of the plan that a running stack carries: a probe script in its containers, a description in a label."""
 
 import shlex
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ PROBE = "/sandbox/probe"
 
 
 def probe_script(questions: Mapping[str, str]) -> str:
-    """The `sh` script of a node's questions: `sh /sandbox/probe QUESTION`. ``questions``: name → shell commands."""
-    # Not indented: a command may quote text of several lines, Python for one, whose indentation means something.
+    """A node's `sh` script: `sh /sandbox/probe QUESTION` answers a question. ``questions``: name → shell commands."""
+    # Not indented: a command may quote multi-line text, such as Python, whose indentation matters.
     cases = "".join(f"{name})\n{commands};;\n" for name, commands in questions.items())
     unknown = f"*) echo 'no such question; here: {' '.join(questions)}' >&2; exit 2 ;;\n"
     return f'#!/bin/sh\n# usage: sh {PROBE} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
@@ -29,7 +29,7 @@ def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any
 
 
 def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
-    """Shell commands: exit 0 and the answer when it is the expected one, else 1 and the last line of the answer."""
+    """Shell commands: exit 0 and the answer if it is the expected one, else exit 1 and its last line."""
     expected = expected_answer(probe, node, context)
     met = "" if expected is None else f' && [ "$answer" = {shlex.quote(expected)} ]'
     return _listening(probe, node) + (
@@ -41,9 +41,9 @@ def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, A
 
 
 def _listening(probe: Probe, node: Node) -> str:
-    """Shell commands: exit 1 while nothing listens where a server is asked. A look costs 2 ms, a refused client 15.
+    """Shell commands: exit 1 while nothing listens on a server's port. A look costs 2 ms, a refused client 15.
 
-    Without grep or /proc it answers something else than 1, and the client is what finds out.
+    Without grep or /proc the status is not 1, and the client finds out.
     Source: proc(5), /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
     """
     if probe.query is None or probe.via != "self":
@@ -56,7 +56,7 @@ def _listening(probe: Probe, node: Node) -> str:
 
 
 def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str | None:
-    """The one answer that means yes; None where a command's exit status does."""
+    """The one answer that means yes; None where a command's exit status decides."""
     if probe.expect is None:
         return None
     return render_text(probe.expect, context, f"a probe of {node.name}")
@@ -79,7 +79,7 @@ def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
 
 
 def node_questions(node: Node, plan: Plan, context: Mapping[str, Any]) -> dict[str, str]:
-    """What a node can be asked: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
+    """The questions a node can be asked: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
     questions = {}
     if node.ready is not None and node.ready.via == "self":
         questions["ready"] = ready_commands(node.ready, node, plan, context)
@@ -92,7 +92,7 @@ def node_questions(node: Node, plan: Plan, context: Mapping[str, Any]) -> dict[s
 
 
 def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What is asked from the client about other nodes: ``ready-<node>``, ``proof-<setting>-<node>``."""
+    """The questions about other nodes, asked from the client: ``ready-<node>``, ``proof-<setting>-<node>``."""
     questions = {}
     for node in plan.nodes:
         context = contexts[node.name]
@@ -105,7 +105,7 @@ def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> d
 
 
 def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
-    """What later commands must know of a node, kept in the label ``sandbox.about``: no plan has to be made again."""
+    """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be made again."""
     group = plan.group_of(node)
     return {
         "term": node.term,

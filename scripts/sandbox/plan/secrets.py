@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """Letters and digits only, so that no configuration language needs quoting; certificates are PEM."""
+    """Letters and digits only, so that no configuration format needs quoting; certificates are PEM."""
 
     root: str
     replication: str
@@ -19,16 +19,16 @@ class Secrets:
     server_certificate: str
     server_key: str
     own_certificate: str
-    """Signed with its own key; empty where every server makes what it needs."""
+    """Self-signed; empty where every server makes its own."""
     own_key: str
 
     @property
     def mark(self) -> str:
-        """What tells this stack's data directories from copies in other stacks; no secret."""
+        """Distinguishes this stack's data directories from copies in other stacks; not a secret."""
         return hashlib.sha256(f"mark {self.root}".encode()).hexdigest()[:16]
 
     def passwords(self) -> list[str]:
-        """What must never be seen in a record or log."""
+        """The values that must never appear in a record or log."""
         return [getattr(self, name) for name in PASSWORD_NAMES]
 
 

@@ -9,7 +9,7 @@ from sandbox.plan.component import Probe
 
 
 class When(BaseModel):
-    """What a node must be for a variant to fit; everything given must hold."""
+    """The conditions for a variant to apply to a node; all that are given must hold."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     component: list[str] | None = None
@@ -20,7 +20,7 @@ class When(BaseModel):
     capability: str | None = None
 
     def describe(self) -> str:
-        """The condition in words, for the refusal that names what works."""
+        """The condition in words, for the error message that names what works."""
         parts = [" or ".join(self.component or []), self.family or "", "/".join(self.topology or [])]
         parts += [f"{self.since} and newer" if self.since else "", f"before {self.before}" if self.before else ""]
         parts.append(f"with {self.capability.replace('_', ' ')}" if self.capability else "")
@@ -28,7 +28,7 @@ class When(BaseModel):
 
 
 class Variant(BaseModel):
-    """What the setting changes where ``when`` holds."""
+    """The changes that the setting makes where ``when`` holds."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     when: When = When()
@@ -48,9 +48,9 @@ class Setting(BaseModel):
     """All servers of the group; only those of its database term; only its replicas; only its proxies."""
     variants: list[Variant]
     conflicts: list[str] = Field(default_factory=list)
-    """Settings or components that cannot stand in the same group."""
+    """Settings or components that cannot be in the same group."""
     needs: list[str] = Field(default_factory=list)
-    """Components of which the group must hold one."""
+    """Components of which the group must have at least one."""
 
 
 class NamedProfile(BaseModel):

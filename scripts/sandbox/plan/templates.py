@@ -1,4 +1,4 @@
-"""Rendering the templates of a fragment: strings, lists and mappings, with nothing undefined let through."""
+"""Renders the templates of a fragment: strings, lists and mappings; an undefined name is an error."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -26,19 +26,22 @@ def _compiled(text: str) -> jinja2.Template:
 
 
 def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
-    """One template rendered. Raises SandboxError (exit 5) naming the fragment, since the repository is at fault."""
+    """Renders one template. Raises SandboxError (exit 5) naming the fragment, since the repository is at fault."""
     if "{" not in text:
         return text
     try:
         return _compiled(text).render(context)
     except jinja2.TemplateError as problem:
         raise SandboxError(
-            f"the template of {where} does not render", str(problem), "mend it; then: make test-unit", ExitCode.INTERNAL
+            f"the template of {where} cannot be rendered",
+            str(problem),
+            "try: make test-unit   (after fixing the template)",
+            ExitCode.INTERNAL,
         ) from problem
 
 
 def render(value: Any, context: Mapping[str, Any], where: str) -> Any:
-    """Every string inside a value rendered; what is no string stays as it is."""
+    """Renders every string inside a value; anything else stays as it is."""
     if isinstance(value, str):
         return render_text(value, context, where)
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from sandbox.plan.templates import render_text
 
 
 def canonical(name: str) -> str:
-    """One spelling per variable: servers take ``-`` and ``_``, in any case, for the same."""
+    """One spelling per variable: servers treat ``-`` and ``_`` as the same, and ignore case."""
     return name.lower().replace("-", "_")
 
 
@@ -42,7 +42,7 @@ def _rendered(value: Any, context: Mapping[str, Any], where: str) -> str | None:
 
 
 _LISTS = frozenset({"plugin_load_add"})
-"""Options that add up instead of replacing one another."""
+"""Options that accumulate instead of replacing one another."""
 
 
 def _lay(merged: dict[str, str | None], name: str, value: str | None) -> None:
@@ -65,7 +65,7 @@ _PLAIN = re.compile(r"[\w./:,=@%+*() -]*", re.ASCII)
 
 
 def _quoted(value: str) -> str:
-    """The value as an option file gives it back unchanged: comment signs, quotes, backslashes, outer blanks quoted.
+    """The value, quoted so that an option file returns it unchanged: comment signs, quotes, backslashes, outer blanks.
 
     Source: MySQL manual, Using Option Files (escape sequences, quoting).
     """

@@ -16,7 +16,7 @@ def version_key(version: str) -> tuple[int, ...]:
 def at_least(version: str, since: str) -> bool:
     """Whether ``version`` is ``since`` or newer, compared over as many numbers as both give.
 
-    ``8.4`` is at least ``8.4.3``: of a series of which no patch number is known the newest is meant.
+    ``8.4`` is at least ``8.4.3``: a series without a patch number means its newest release.
     """
     have, want = version_key(version), version_key(since)
     length = min(len(have), len(want))
@@ -24,6 +24,6 @@ def at_least(version: str, since: str) -> bool:
 
 
 def belongs_to(version: str, series: str) -> bool:
-    """Whether an exact version is of a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to ``2.53``."""
+    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to ``2.53``."""
     version = version.removeprefix("v")
     return version == series or version.startswith((f"{series}.", f"{series}-"))

@@ -1,1 +1,1 @@
-"""PURE: records and plans become text, tables and files."""
+"""PURE: turns records and plans into text, tables and files."""

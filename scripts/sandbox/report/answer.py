@@ -13,29 +13,29 @@ _PHRASES = {
     "better": "is better",
     "worse": "is worse",
     "no difference": "makes no difference",
-    "too noisy": "cannot be told from noise",
+    "too noisy": "cannot be distinguished from noise",
     "not_steady": "did not run steadily",
-    "infra_error": "failed for reasons of the environment",
+    "infra_error": "failed because of the environment",
     "failed": "failed",
-    "not measured": "has no such figure",
-    _TOO_FEW: f"has too few blocks to tell (it takes {FEWEST_BLOCKS})",
+    "not measured": "has no value for this metric",
+    _TOO_FEW: f"has too few blocks for a verdict (at least {FEWEST_BLOCKS} are needed)",
 }
 
 
 def answer(part: MatrixPart, judged: Judged) -> str:
-    """By the first metric: what each change does, and at which levels of everything else.
+    """The effect of each change on the first metric, and the levels of the other factors where it holds.
 
     ``By tps: commits durable is worse at threads 4, 16 (-31.2 % to -12.0 %), makes no difference at threads 1.``
     """
     if judged.unfit:
-        return "Nothing can be said: the baseline differs from itself."
+        return "No conclusion: the baseline differs from itself."
     metric = part.metrics[0]
     verdicts = [verdict for verdict in judged.verdicts if verdict.metric == metric]
     if not verdicts:
-        return "Nothing was compared: no cell could run beside its baseline."
+        return "Nothing was compared: no cell could run alongside its baseline."
     blocks = max((verdict.judgement.effect.blocks for verdict in verdicts if verdict.judgement), default=0)
     if 0 < blocks < FEWEST_BLOCKS:
-        return f"{blocks} block{'s tell' if blocks > 1 else ' tells'} nothing: it takes {FEWEST_BLOCKS}."
+        return f"{blocks} block{'s are' if blocks > 1 else ' is'} too few: at least {FEWEST_BLOCKS} are needed."
     levels = {cell.name: cell.levels for cell in part.cells}
     changes: dict[str, dict[str, list[Verdict]]] = {}
     for verdict in verdicts:
@@ -62,14 +62,14 @@ def _word(part: MatrixPart, levels: Mapping[str, Mapping[str, str]], word: str, 
 
 
 def _margin(verdicts: Sequence[Verdict]) -> str:
-    """Nobody can show that there is none: only that it is smaller than what counts."""
+    """No test can show a difference of zero, only one smaller than the margin."""
     metric = METRICS[verdicts[0].metric]
     largest = max(verdict.judgement.effect.margin for verdict in verdicts if verdict.judgement)
     return f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {largest:.4g} or more"
 
 
 def _where(part: MatrixPart, cells: Sequence[Mapping[str, str]]) -> str:
-    """The levels of the factors that the baseline leaves open; nothing where all of them are meant."""
+    """Levels of the factors that the baseline does not set; empty where all levels are meant."""
     free = {name: levels for name, levels in part.factors.items() if name not in part.baseline and len(levels) > 1}
     return places(free, cells)
 

@@ -1,11 +1,11 @@
-"""PURE: numbers along an axis: its range, linear or logarithmic, its ticks, and how they are written."""
+"""PURE: an axis: its range, linear or logarithmic scale, ticks and tick labels."""
 
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LOG_FROM = 20.0
-"""Where the largest value is so many times the smallest, an axis is logarithmic: else all small ones are one line."""
+"""Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge into one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Axis:
 
 
 def axis_of(values: Iterable[float], zero: bool = True, log_from: float = LOG_FROM) -> Axis:
-    """The axis that holds all values, with some air above; from 0 on with ``zero``, unless it is logarithmic."""
+    """The axis that holds all values, with some room above; starts at 0 with ``zero``, unless it is logarithmic."""
     seen = [value for value in values if math.isfinite(value)] or [0.0]
     low, high = min(seen), max(seen)
     above = [value for value in seen if value > 0]
@@ -38,7 +38,7 @@ def axis_of(values: Iterable[float], zero: bool = True, log_from: float = LOG_FR
         return Axis(low / 1.2, high * 1.2, logarithmic=True)
     if zero:
         low = min(0.0, low)
-    if high - low <= 1e-6 * max(abs(low), abs(high)):  # all alike, but for what no axis can show
+    if high - low <= 1e-6 * max(abs(low), abs(high)):  # equal, but for differences that no axis can show
         low, high = (0.0, 1.0) if high == 0 else (low - abs(low) / 10, high + abs(high) / 10)
     air = 0.06 * (high - low)
     return Axis(low if zero and low == 0 else low - air, high + air)
@@ -71,7 +71,7 @@ def _steps_of_decades(low: float, high: float) -> Iterator[float]:
 
 
 def figure(value: float) -> str:
-    """A number for a table, to four digits, and never as a power of ten."""
+    """A number for a table: four digits, never in exponent notation."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 

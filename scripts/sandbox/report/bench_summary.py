@@ -1,4 +1,4 @@
-"""PURE: what a report says of a single bench: one run, so figures and no verdict."""
+"""PURE: the report of a single bench: one run, so figures but no verdict."""
 
 from collections.abc import Sequence
 
@@ -20,32 +20,32 @@ _SECONDS = {
 
 
 def bench_answer(record: Record) -> str:
-    """``1,234.5 transactions a second by 8 threads; 95 % of them within 10.27 ms.``"""
+    """``1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms.``"""
     metrics = record.metrics
     if record.status != "ok" or metrics.tps is None:
-        return f"{record.status}: {record.reason or 'no reason is known'}."
+        return f"{record.status}: {record.reason or 'reason unknown'}."
     within = f"; 95 % of them within {metrics.latency_p95_ms:,} ms" if metrics.latency_p95_ms is not None else ""
-    return f"{metrics.tps:,} transactions a second by {record.workload.threads} threads{within}."
+    return f"{metrics.tps:,} transactions per second with {record.workload.threads} threads{within}."
 
 
 def bench_question(record: Record) -> str:
-    """What a bench asks."""
-    return f"How much does {record.profile} do under {record.workload.name}?"
+    """The question that a bench answers."""
+    return f"What throughput does {record.profile} reach under {record.workload.name}?"
 
 
 def bench_figures(run: RunData) -> list[Figure]:
-    """The run second by second: what the load saw, then what the servers did."""
+    """The run second by second: the client side, then the servers."""
     panels = []
     for column, (title, unit) in _SECONDS.items():
         line = run.seconds.get(column, ())
         if len(line) > 1 and any(line):
             panels.append(Panel(title, [Line(thinned(line), 1)], "second of the run", unit, span=(1, len(line))))
-    load = Figure("seconds", "second by second", "What the load saw in the measured window.", panels)
+    load = Figure("seconds", "second by second", "The client side during the measured window.", panels)
     return [figure for figure in (load, bench_server_figure(run)) if figure.panels]
 
 
 def bench_again(record: Record, command: Sequence[str]) -> list[str]:
-    """The stack, and the bench as it was typed, with the seed that was drawn."""
+    """Commands that start the stack and repeat the bench as typed, with the seed that was drawn."""
     inputs = record.environment.inputs
     given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CNF": inputs.cnf_name, "INIT": inputs.init_name}
     up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
@@ -62,7 +62,7 @@ def bench_markdown(record: Record, command: Sequence[str]) -> str:
         bench_answer(record),
         "\n".join(["| figure | |", "| --- | --- |", *rows]),
         ONE_RUN,
-        "### How to do it again",
+        "### How to reproduce it",
         "\n".join(["```sh", *bench_again(record, command), "```"]),
     ]
     return "\n\n".join(blocks) + "\n"

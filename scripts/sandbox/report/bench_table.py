@@ -1,4 +1,4 @@
-"""PURE: a bench's record as a table for people: each figure with what is known of its spread."""
+"""PURE: a bench's record as a human-readable table: each figure with its known spread."""
 
 from collections.abc import Iterator
 
@@ -15,11 +15,11 @@ UNKNOWN = "unknown"
 
 _STYLES = {"ok": "green", "failed": "red", "infra_error": "red", "interrupted": "yellow", "skipped": "yellow"}
 
-ONE_RUN = "One run has no interval: its seconds are no replicates, and a comparison takes blocks of runs."
+ONE_RUN = "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs."
 
 
 def bench_table(record: Record, folder: str) -> RenderableType:
-    """What `make bench` prints at the end; ``folder`` is where the record lies, as the user would type it."""
+    """What `make bench` prints at the end; ``folder``: the record's folder, as the user would type it."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -46,7 +46,7 @@ def bench_title(record: Record) -> str:
 
 
 def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
-    """Every figure, with what is known of its spread; then what the checks said."""
+    """Every figure with its known spread, then the results of the checks."""
     metrics = record.metrics
     yield "load", _load(record)
     yield "data", _data(record)
@@ -65,13 +65,13 @@ def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
         if check.verdict != "pass":
             yield f"{check.verdict}", f"{check.name}: {check.detail}"
     passed = [check.name for check in record.checks if check.verdict == "pass"]
-    yield "passed", ", ".join(passed) or "no check"
+    yield "passed", ", ".join(passed) or "none"
 
 
 def _load(record: Record) -> str:
     load = record.workload
     keys = f", {load.distribution}" if load.distribution else ""
-    rate = f", {load.rate_per_s} transactions/s asked for" if load.rate_per_s else ""
+    rate = f", target rate {load.rate_per_s} transactions/s" if load.rate_per_s else ""
     return (
         f"{load.threads} threads, {load.seconds} s after {load.warmup_s} s of warm-up{keys}{rate}, seed {record.seed}"
     )
@@ -113,12 +113,12 @@ def _kinds(metrics: Metrics) -> Iterator[tuple[str, str]]:
     """A row for each kind of transaction, where there are several."""
     kinds = metrics.by_kind or {}
     for name, kind in kinds.items() if len(kinds) > 1 else ():
-        beside = "  (beside the load)" if kind.background else ""
+        beside = "  (alongside the load)" if kind.background else ""
         yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
 
 
 def _known_to(metrics: Metrics) -> str:
-    """How far the percentiles are known: the width of a bucket, or more where the resolution is coarser than that."""
+    """Precision of the percentiles: the width of a bucket, or the resolution where that is coarser."""
     precision, resolution, median = (
         metrics.latency_precision_percent,
         metrics.latency_resolution_ms,
@@ -126,7 +126,7 @@ def _known_to(metrics: Metrics) -> str:
     )
     if precision is None or not resolution or not median:
         return ""
-    return f"  (known to {max(precision, 100 * resolution / median):.3g} %)"
+    return f"  (precision {max(precision, 100 * resolution / median):.3g} %)"
 
 
 def _conflicts(metrics: Metrics) -> str:
@@ -136,7 +136,7 @@ def _conflicts(metrics: Metrics) -> str:
     share = 100 * metrics.conflicts / (metrics.conflicts + (metrics.transactions or 0))
     if "expected" in (metrics.conflicts_by_code or {}):
         return f"{counts}; {share:.1f} % of attempts, rolled back as expected"
-    return f"{counts}; {share:.1f} % of attempts, rolled back and tried again as expected"
+    return f"{counts}; {share:.1f} % of attempts, rolled back and retried as expected"
 
 
 def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
@@ -150,7 +150,7 @@ def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
 
 
 def _processor_time(record: Record) -> Iterator[tuple[str, str]]:
-    """Where it went: a transaction's, by what took it, then every node's own with its block I/O."""
+    """Per transaction by kind of node, then per node with its block I/O."""
     metrics, used = record.metrics, [node for node in record.nodes if node.cpu_s is not None]
     times = {name.partition("_")[0]: getattr(metrics, name) for name in PROCESSOR_TIME}
     times_text = [f"{kind} {value:.4g}" for kind, value in times.items() if value is not None]
@@ -182,8 +182,8 @@ def _machine(record: Record) -> str:
     for name, value in (
         ("busy", during.cpu_busy_percent),
         ("steal", during.steal_percent),
-        ("stalled for CPU", during.pressure_cpu_some_percent),
-        ("for IO", during.pressure_io_some_percent),
+        ("stalled on CPU", during.pressure_cpu_some_percent),
+        ("on I/O", during.pressure_io_some_percent),
     ):
         parts.append(f"{name} {UNKNOWN if value is None else f'{value} %'}")
     return ", ".join(parts)

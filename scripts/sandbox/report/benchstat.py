@@ -1,4 +1,4 @@
-"""PURE: results in Go's benchmark format, for benchstat and whatever else reads that."""
+"""PURE: results in Go's benchmark format, for benchstat and other tools that read it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +17,14 @@ _UNITS = {
     "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
     "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
 }  # fmt: skip
-"""Metric → its unit there, and what a value is multiplied with: benchstat scales seconds by itself."""
+"""Metric → its unit there, and the factor for its values: benchstat scales seconds automatically."""
 
 
 def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
-    """One line a run that was ok, after what it must have in common with others to be compared with them.
+    """One line per run that was ok, after the conditions that comparable runs must share.
 
-    https://go.dev/design/14313-benchmark-format: ``key: value`` lines hold for all lines below. benchstat compares only
-    lines that agree in them, so what two results are compared for (versions, commits) stands behind a ``#``.
+    https://go.dev/design/14313-benchmark-format: ``key: value`` lines apply to all lines below. benchstat compares only
+    lines that agree in them, so properties that two results may differ in (versions, commits) follow a ``#``.
     """
     for name, (unit, _) in _UNITS.items():
         yield f"Unit {unit} better={'higher' if METRICS[name].higher_is_better else 'lower'}"
@@ -57,7 +57,7 @@ def _about(side: ResultSide) -> dict[str, str]:
 
 
 def _conditions(side: ResultSide, record: Record) -> dict[str, str]:
-    """What makes runs comparable at all."""
+    """The conditions under which runs are comparable."""
     load = record.workload
     keys = _one_line(load.distribution or "no one distribution")
     return {
@@ -71,7 +71,7 @@ def _conditions(side: ResultSide, record: Record) -> dict[str, str]:
 
 
 def _name(side: ResultSide, record: Record, levels: Mapping[str, str]) -> str:
-    """``BenchmarkQuick/durability=off/threads=16``; no blank, and no ``-16`` at the end, which would be processors."""
+    """``BenchmarkQuick/durability=off/threads=16``; no spaces, and no ``-16`` at the end (processors)."""
     part = side.manifest.matrix
     text = levels if part else {"threads": str(record.workload.threads)}
     words = re.split(r"[^A-Za-z0-9]+", part.name if part else record.workload.name)

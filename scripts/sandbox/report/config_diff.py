@@ -1,4 +1,4 @@
-"""PURE: in which effective variables the variants of a matrix differ: what was asked for, and what nobody set."""
+"""PURE: effective variables that differ between the variants of a matrix: requested ones, and those nobody set."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from sandbox.results.record import Record
 from sandbox.results.variants import Variables, VariantDifference, differences, unasked
 
 _FEWEST_ITEMS = 3
-"""A list of so many items, such as optimizer_switch, is told by the items that differ."""
+"""Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class VariableDifference:
-    """A variable with its two values, None where there is none; ``servers``: those of the variant that differ so."""
+    """A variable with its two values, None where it does not exist; ``servers``: the variant's that differ this way."""
 
     variable: str
     baseline: str | None
@@ -24,20 +24,20 @@ class VariableDifference:
 
 @dataclass(frozen=True, slots=True)
 class VariantDiff:
-    """One variant against the baseline's. ``wrong``: set alike in both, and yet not alike, which fails a run."""
+    """One variant against the baseline's. ``wrong``: set to the same value in both, yet different; this fails a run."""
 
     variant: str
     baseline: str
     asked: Sequence[VariableDifference]
     wrong: Sequence[VariableDifference]
     free: Sequence[VariableDifference]
-    """In values that nobody set: of another version, another image, more processors or memory."""
+    """Values that nobody set: from a different version or image, or from more processors or memory."""
     only_one: Sequence[VariableDifference]
     """Variables that only one of the two servers has; nobody set those either."""
 
 
 def config_diffs(part: MatrixPart, records: Sequence[Record]) -> list[VariantDiff]:
-    """One for each pair of stacks that is compared, from the first good record of each; the canary's own comes last."""
+    """One for each compared pair of stacks, from the first good record of each; the canary's own comes last."""
     first: dict[str, Record] = {}
     for record in records:
         if record.status == "ok" and record.variables:
@@ -69,7 +69,7 @@ def _sorted(variant: str, baseline: str, found: list[VariantDifference], *planne
 
 
 def _merged(found: Iterable[VariantDifference]) -> list[VariableDifference]:
-    """Servers that differ alike stand in one line."""
+    """One line for all servers with the same difference."""
     servers: dict[tuple[str, str | None, str | None], list[str]] = {}
     for each in found:
         servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(each.server)
@@ -112,7 +112,7 @@ _OF_NODE = ("nodes", "image", "version", "digest", "given")
 
 
 def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
-    """One row for all nodes of a record that are alike."""
+    """One row for each group of identical nodes in a record."""
     inputs = record.environment.inputs
     limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "cpuset": inputs.cpuset}
     given = [f"{name}={value}" for name, value in limits.items() if value] + list(inputs.assignments)

@@ -1,4 +1,4 @@
-"""PURE: the machine where it was measured, and how it did meanwhile."""
+"""PURE: the machine of a measurement, and its load meanwhile."""
 
 import statistics
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ UNKNOWN = "unknown"
 
 
 def environment_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """What the machine is, from the first record that knows it; then its load over all of them."""
+    """The machine, from the first record that describes it; then its load over all records."""
     machine = next((each.environment for each in records if each.environment.cpu_model), None)
     if machine is None:
         return []
@@ -30,10 +30,10 @@ def environment_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
 def _load_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
     during = [record.environment.during for record in records if record.status == "ok"]
     named = {
-        "processor busy": [each.cpu_busy_percent for each in during],
-        "stolen by the host": [each.steal_percent for each in during],
-        "stalled for processor": [each.pressure_cpu_some_percent for each in during],
-        "stalled for disk": [each.pressure_io_some_percent for each in during],
+        "CPU busy": [each.cpu_busy_percent for each in during],
+        "CPU steal": [each.steal_percent for each in during],
+        "stalled on CPU": [each.pressure_cpu_some_percent for each in during],
+        "stalled on I/O": [each.pressure_io_some_percent for each in during],
     }
     return [(name, _range([value for value in found if value is not None])) for name, found in named.items()]
 
@@ -47,14 +47,14 @@ def _range(values: Sequence[float]) -> str:
 
 
 def host_check_row(checks: Sequence[HostCheck]) -> list[tuple[str, str]]:
-    """How fast the machine was before each block; none for a result without blocks."""
+    """Speed of the machine before each block; empty for a result without blocks."""
     if not checks:
         return []
     turns, syncs = [check.cpu_turns for check in checks], [check.fsync_ms for check in checks]
     return [
         (
             "before each block",
-            f"processor loop {min(turns):,} to {max(turns):,} turns in 0.5 s, "
+            f"processor loop {min(turns):,} to {max(turns):,} iterations in 0.5 s, "
             f"median fsync {min(syncs):.2f} to {max(syncs):.2f} ms",
         )
     ]

@@ -1,4 +1,4 @@
-"""PURE: a figure is a group of panels with one legend and a caption; in a page, or as a picture of its own."""
+"""PURE: a figure is a group of panels with one legend and a caption; in a page, or as a separate picture."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from sandbox.report.svg import LOOKS, WIDTH, Panel, tone
 
 LIGHT = ("#5b6470", "#0067b1", "#d1495b", "#1b8a4b", "#a85f00", "#7b3fa0", "#0a8a9a", "#c2348b", "#6b7a00", "#8a4b2a")
 DARK = ("#aab4c0", "#5ab0f2", "#ff7f8f", "#5bd08b", "#f0a94a", "#c08df0", "#4fd0df", "#ff86cb", "#c3d24a", "#d79a72")
-"""The first is the baseline's, quieter than all others."""
+"""The first is the baseline's, more muted than the others."""
 _GAP, _HEAD, _COLUMNS = 18, 22, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """``name``: fit for a file; ``caption``: how to read it; ``legend``: variants in the order of their colours."""
+    """``name``: also a file name; ``caption``: how to read it; ``legend``: variants in the order of their colours."""
 
     name: str
     title: str
@@ -22,11 +22,11 @@ class Figure:
     panels: Sequence[Panel]
     legend: Sequence[str] = ()
     folded: bool = False
-    """Shown only when asked for: one of many."""
+    """Collapsed until opened: one of many."""
 
 
 def picture(figure: Figure) -> str:
-    """The figure as one SVG file that needs nothing else: on white, with title, legend and caption."""
+    """The figure as one self-contained SVG file: on white, with title, legend and caption."""
     columns = min(_COLUMNS, max(2, len(figure.panels)))
     width = columns * (WIDTH + _GAP) + _GAP
     head, y = _headings(figure, width)

@@ -21,12 +21,12 @@ from sandbox.results.statistics.verdict import Effect
 ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms", *PROCESSOR_TIME)
 """Drawn whether or not they are judged."""
 _SECONDS_OF = {"tps": "tps", "qps": "qps", "latency_p95_ms": "p95_ms"}
-"""Metric → the column of the one-second series that it is the figure of."""
+"""Metric → its column in the one-second series."""
 MOST_WHERES = 12
-"""Combinations of levels that are drawn second by second; a page with more is read by nobody."""
+"""Combinations of levels that are drawn second by second; nobody reads a page with more."""
 MOST_WHERES_OF_SERVERS = 6
 MOST_PANELS_OF_SERVERS = 4
-"""The same for the servers, where every one takes some thirty charts."""
+"""The same for the servers, where each needs some thirty charts."""
 
 ByCell = Mapping[str, Sequence[RunData]]
 
@@ -48,7 +48,7 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
 
 
 def side_by_side(name: str, title: str, figures: Sequence[Figure]) -> list[Figure]:
-    """Figures of one panel each as one figure; else as they are."""
+    """Merges figures of one panel each into one figure; returns others unchanged."""
     if any(len(figure.panels) > 1 for figure in figures):
         return list(figures)
     panels = [replace(panel, title=figure.title) for figure in figures for panel in figure.panels]
@@ -56,7 +56,7 @@ def side_by_side(name: str, title: str, figures: Sequence[Figure]) -> list[Figur
 
 
 def by_cell(runs: Iterable[RunData]) -> dict[str, list[RunData]]:
-    """The runs whose figures count, by their cell."""
+    """The runs whose figures count, by cell."""
     found: dict[str, list[RunData]] = {}
     for run in runs:
         if run.good:
@@ -65,7 +65,7 @@ def by_cell(runs: Iterable[RunData]) -> dict[str, list[RunData]]:
 
 
 def telling(layout: Layout, judged: Judged, most: int) -> list[str]:
-    """Where to look second by second: everywhere, or where the largest real differences are; in the file's order."""
+    """Combinations to draw second by second: all, or those with the largest real differences; in file order."""
     if len(layout.wheres) <= most:
         return layout.wheres
     sizes = dict.fromkeys(layout.wheres, (False, 0.0))
@@ -79,7 +79,7 @@ def telling(layout: Layout, judged: Judged, most: int) -> list[str]:
 
 
 def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
-    """The figure itself, by level: median over blocks with its interval, and how restless the seconds were."""
+    """The metric by level: median over blocks with its interval, and the spread of the seconds."""
     found: dict[str, list[Mark]] = {panel: [] for panel in layout.panels}
     lines: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for cell, place in layout.places.items():
@@ -94,7 +94,7 @@ def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
             found[panel].insert(0, Line(sorted(points), variant, faint=True))
     caption = (
         "Dot: pseudo-median over blocks (Hodges-Lehmann). Thick bar: its exact 95 % interval; none below 6 blocks. "
-        "Thin bar: standard deviation of the one-second series, pooled within runs; none for figures of whole runs."
+        "Thin bar: standard deviation of the one-second series, pooled within runs; none for metrics of whole runs."
     )
     panels = [_panel(layout, panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
     return Figure(f"levels-{metric}", spoken(metric), caption, panels, layout.variants)
@@ -117,7 +117,7 @@ def _level_marks(
 
 
 def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
-    """Each cell against the baseline at the same level: 1.00 (a difference: 0), what is too small to count in grey."""
+    """Each cell against the baseline at the same level: 1.00 (for differences 0); grey where too small to count."""
     ratio = METRICS[metric].scale == "ratio"
     found: dict[str, list[Mark]] = {panel: [] for panel in layout.panels}
     for verdict in judged.verdicts:
@@ -133,7 +133,7 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     ]
     base = "1.00" if ratio else "0"
     caption = (
-        f"Per block against {layout.variants[0]} at the same level of everything else: dashed, {base}. "
+        f"Per block against {layout.variants[0]}, all other levels equal (dashed: {base}). "
         "Dot: Hodges-Lehmann. Bar: exact 95 % interval. Grey: within ±δ, too small to count."
     )
     return Figure(f"relative-{metric}", f"{spoken(metric)}, relative", caption, panels, layout.variants)
@@ -152,12 +152,12 @@ def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effe
 
 
 def _backmost(marks: Iterable[Mark]) -> list[Mark]:
-    """Areas first: what is drawn later lies above."""
+    """Areas first: later marks are drawn on top."""
     return sorted(marks, key=lambda mark: not isinstance(mark, Area))
 
 
 def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
-    """Transactions a second of every run; where a variant has many, the middle half of them as an area."""
+    """Transactions per second of every run (the first ones of very many), with their median."""
     found: dict[str, list[Mark]] = {where: [] for where in chosen}
     longest = dict.fromkeys(chosen, 1.0)
     for cell, place in layout.places.items():
@@ -171,7 +171,7 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
         if marks
     ]
     caption = (
-        "Thin: every run, one line a block. Thick: their median. " + hidden(layout, chosen, "what each run left")
+        "Thin: every run, one line per block. Thick: their median. " + hidden(layout, chosen, "see each run's files")
     ).strip()
     return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.variants)
 

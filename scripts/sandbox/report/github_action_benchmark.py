@@ -1,4 +1,4 @@
-"""PURE: a result as github-action-benchmark takes it, one entry a cell and metric."""
+"""PURE: a result in the input format of github-action-benchmark, one entry per cell and metric."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
@@ -10,7 +10,7 @@ Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
 
 
 def tool_of(metrics: Sequence[str]) -> Tool | None:
-    """What the action's ``tool`` must be set to; None for metrics of both directions: one file has one."""
+    """Value for the action's ``tool``; None for metrics of both directions: a file has only one tool."""
     directions = {METRICS[name].higher_is_better for name in metrics}
     if len(directions) != 1:
         return None
@@ -20,7 +20,7 @@ def tool_of(metrics: Sequence[str]) -> Tool | None:
 def entries(title: str, series: Sequence[Series]) -> list[dict[str, Any]]:
     """``[{name, unit, value, range?, extra}]``: the newest point of each series.
 
-    ``range``: how far the 95 % interval reaches, on its wider side; not there below six blocks.
+    ``range``: reach of the 95 % interval on its wider side; absent below six blocks.
     """
     return [entry for each in series for entry in _entry(title, each)]
 

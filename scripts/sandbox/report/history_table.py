@@ -16,7 +16,7 @@ _MOST_VERSION = 26
 
 
 def history_lines(history: History) -> list[str]:
-    """What it is of, one table for each metric and cell, what was left out."""
+    """The subject, one table for each metric and cell, and the results left out."""
     lines = [
         *textwrap.wrap(_subject(history), WIDTH),
         *textwrap.wrap(f"host: {history.newest.host_class or 'unknown'}", WIDTH),
@@ -27,7 +27,7 @@ def history_lines(history: History) -> list[str]:
     for result, reason in history.left_out.items():
         lines += textwrap.wrap(f"left out: {result}: {reason}", WIDTH, subsequent_indent="  ")
     if any(len(series.points) < FEWEST for series in history.series):
-        lines.append(f"changes are looked for from {FEWEST} results on")
+        lines.append(f"change detection needs at least {FEWEST} results")
     return lines
 
 
@@ -59,12 +59,12 @@ def _subject(history: History) -> str:
 
 def _name(series: Series) -> str:
     levels = ", ".join(f"{factor} {level}" for factor, level in series.levels.items())
-    better = "more is better" if series.metric.higher_is_better else "less is better"
+    better = "higher is better" if series.metric.higher_is_better else "lower is better"
     return f"{series.metric.name} ({series.metric.unit}, {better}), {levels}"
 
 
 def _table(series: Series) -> Sequence[str]:
-    """One row a result; before the one with which the history changed, a line that says how."""
+    """One row per result; where the history changed, a line before the result describes the change."""
     head, *rows = text_table(_HEADER, [_row(each) for each in series.points])
     lines = [f"  {head}"]
     for row, point in zip(rows, series.points, strict=True):

@@ -19,18 +19,18 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``x``: the factor along the axis; None where none is counted: then the variants stand side by side."""
+    """``x``: the factor along the axis; None where no factor is numeric: then the variants stand side by side."""
 
     x: str | None
     xs: tuple[str, ...]
     variants: tuple[str, ...]
-    """Told by their levels, the baseline first: a colour each."""
+    """Named by their levels, the baseline first: one colour each."""
     places: Mapping[str, Place]
     """By cell."""
 
     @property
     def panels(self) -> list[str]:
-        """Titles of the panels, in the order of the file; one that is empty where there is only one."""
+        """Titles of the panels, in file order; a single panel has an empty one."""
         return list(dict.fromkeys(place.panel for place in self.places.values()))
 
     @property
@@ -42,7 +42,7 @@ class Layout:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What stands along the axis."""
+        """Categories along the axis."""
         return self.xs if self.x else self.variants
 
     def position(self, place: Place) -> float:
@@ -53,7 +53,7 @@ class Layout:
 
 
 def layout_of(part: MatrixPart) -> Layout:
-    """Threads, rate or whatever is counted along the axis; what the baseline names by colour; all else in panels."""
+    """A numeric factor such as threads along the axis; factors that the baseline sets by colour; others in panels."""
     free = [factor for factor in varied(part) if factor not in part.baseline]
     x = next((factor for factor in free if all(map(_is_number, part.factors[factor]))), None)
     xs = tuple(part.factors[x]) if x else ()

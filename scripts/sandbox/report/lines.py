@@ -1,4 +1,4 @@
-"""PURE: the lines of runs over time: thinned where they are long, folded where they are many."""
+"""PURE: the lines of runs over time: thinned where they are long, limited where they are many."""
 
 import math
 import statistics
@@ -8,13 +8,13 @@ from sandbox.report.layout import Layout
 from sandbox.report.svg import Line, Mark
 
 MOST_POINTS = 60
-"""Of a line; longer runs are drawn by the means of as many equal pieces."""
+"""Per line; longer runs are drawn as the means of this many equal pieces."""
 _MOST_RUNS = 24
-"""Faint lines of one variant in one panel."""
+"""Faint lines per variant and panel."""
 
 
 def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:
-    """Faint lines of the runs (the first ones of very many), and the median of all as a strong one."""
+    """Faint lines of the runs (the first ones of very many), and a strong line for the median of all."""
     drawn: list[Mark] = (
         [Line(thinned(line), variant, faint=True) for line in lines[:_MOST_RUNS]] if len(lines) > 1 else []
     )
@@ -22,7 +22,7 @@ def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:
 
 
 def median_line(lines: Sequence[Sequence[float | None]], variant: int) -> Line:
-    """Second by second, the median over runs of what each has there."""
+    """The median over the runs that have a value, second by second."""
     middle: list[float | None] = []
     for second in range(max(map(len, lines))):
         there = [value for line in lines if second < len(line) and (value := line[second]) is not None]
@@ -31,7 +31,7 @@ def median_line(lines: Sequence[Sequence[float | None]], variant: int) -> Line:
 
 
 def thinned(line: Sequence[float | None]) -> list[tuple[float, float] | None]:
-    """Points (second from 1 on, value), or the means of MOST_POINTS equal pieces where there are more."""
+    """Points (second counted from 1, value), or the means of MOST_POINTS equal pieces where there are more."""
     piece = math.ceil(len(line) / MOST_POINTS)
     points: list[tuple[float, float] | None] = []
     for first in range(0, len(line), piece):
@@ -42,7 +42,7 @@ def thinned(line: Sequence[float | None]) -> list[tuple[float, float] | None]:
 
 
 def hidden(layout: Layout, chosen: Sequence[str], where: str) -> str:
-    """What a page does not show; empty where it shows all."""
+    """A note on what a page omits; empty where it shows all."""
     left = len(layout.wheres) - len(chosen)
     if not left:
         return ""

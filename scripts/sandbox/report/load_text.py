@@ -1,10 +1,10 @@
-"""PURE: what a load works on, in words: its tables and rows where it uses them, the options of the workload."""
+"""PURE: the data a load works on, in words: its tables and rows where it uses them, the workload's options."""
 
 from sandbox.results.record import WorkloadRecord
 
 
 def tables_text(load: WorkloadRecord) -> str:
-    """``4 tables of 25,000 rows``; empty for a workload that lays out its tables by itself."""
+    """``4 tables of 25,000 rows``; empty for a workload that defines its own tables."""
     if load.tables is None:
         return ""
     rows = f" of {load.rows_per_table:,} rows" if load.rows_per_table is not None else ""

@@ -1,4 +1,4 @@
-"""PURE: runs of a matrix that came to nothing, with the reason, for a terminal and for Markdown."""
+"""PURE: lost runs of a matrix with the reason, for a terminal and for Markdown."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ _MOST_CELLS = 4
 
 
 def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """One line for each status and variant: how many runs, of which cells, and why the first of them.
+    """One line for each status and variant: number of runs, their cells, and the reason of the first.
 
     ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server connections: …``
     """

@@ -16,7 +16,7 @@ _WIDTH = 100
 
 
 def duration(seconds: float) -> str:
-    """As people say it: ``45 s``, ``12 min``, ``1 h 5 min``."""
+    """A readable duration: ``45 s``, ``12 min``, ``1 h 5 min``."""
     if seconds < 90:
         return f"{math.ceil(seconds)} s"
     minutes = math.ceil(seconds / 60)
@@ -24,7 +24,7 @@ def duration(seconds: float) -> str:
 
 
 def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
-    """What PLAN=1 prints: question, factors, stacks, cells, how many runs, how long, and what they can tell."""
+    """What PLAN=1 prints: question, factors, stacks, cells, number and duration of the runs, comparisons."""
     experiment = resolved.experiment
     matrix = experiment.matrix
     lines = [*_wrapped("", matrix.title), *_wrapped("", matrix.question), ""]
@@ -59,7 +59,7 @@ def experiment_data(resolved: Resolved, expected: Estimate) -> dict[str, Any]:
 def _stacks_of(sharing: Sequence[set[str]]) -> str:
     """``sharing``: by stack, the levels of a factor that run on it."""
     if all(len(levels) == 1 for levels in sharing):
-        return "a stack of its own for each"
+        return "a separate stack for each"
     whole = set().union(*sharing)
     return "on the same stack" if all(levels == whole for levels in sharing) else "not all on the same stack"
 
@@ -76,9 +76,9 @@ def _factors(experiment: Experiment) -> list[tuple[str, str, str]]:
 
 
 def _stacks(resolved: Resolved) -> list[str]:
-    """Each stack with what it is made from, and why it cannot run here; its cells need no restart among them."""
+    """Each stack with its definition, and why it cannot run here; its cells share it without a restart."""
     restart = resolved.experiment.matrix.depth == "restart"
-    lines = ["  stacks, each started anew for every block:" if restart else "  stacks, all up side by side:"]
+    lines = ["  stacks, each restarted for every block:" if restart else "  stacks, all up at the same time:"]
     text = set()
     for each in resolved.cells.values():
         if each.stack not in text:
@@ -89,7 +89,7 @@ def _stacks(resolved: Resolved) -> list[str]:
 
 
 def _given(cell: Cell) -> list[str]:
-    """What beside the profile a stack is started with."""
+    """What a stack is started with in addition to the profile."""
     change = cell.change
     limits = {"CPUS": change.cpus, "MEMORY": change.memory, "CPUSET": change.cpuset}
     return [*cell.assignments, *(f"{name}={value}" for name, value in limits.items() if value)] + (
@@ -120,13 +120,13 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
     lines = [f"{cells} cells and the canary, {blocks} blocks: {runs} at depth {matrix.depth}"]
     if expected.resumes:
         name, done = expected.resumes
-        lines += [f"goes on with results/{name}: {done} of {number} runs are done (NEW=1 begins afresh)"]
-        lines += [f"about {duration(expected.seconds)} for the rest"]
+        lines += [f"resumes results/{name}: {done} of {number} runs are done (NEW=1 starts from scratch)"]
+        lines += [f"about {duration(expected.seconds)} remaining"]
     else:
         lines[0] += f", about {duration(expected.seconds)}"
-    lines.append(f"{tests} comparisons at once: one lone difference among them takes {needed} blocks")
+    lines.append(f"{tests} comparisons at once: a single difference among them needs {needed} blocks")
     if blocks < needed:
-        lines.append(f"WARNING: with {blocks} blocks no lone difference can be called real (BLOCKS={needed})")
+        lines.append(f"WARNING: with {blocks} blocks a single difference cannot be called real (BLOCKS={needed})")
     for name, levels in experiment.left_out.items():
         lines += _wrapped(f"left out: {name} ", ", ".join(levels))
     return lines

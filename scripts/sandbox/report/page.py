@@ -1,4 +1,4 @@
-"""PURE: a result as one HTML file that needs nothing else: no script, no network, no other file; light and dark."""
+"""PURE: a result as one self-contained HTML file: no script, no network, no other file; light and dark."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,14 +29,14 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.signed_rank import hodges_lehmann
 
 FOLD_FROM = 40
-"""A table of more rows shows those that say something, and folds the rest."""
+"""A table with more rows folds those without a finding."""
 
 _QUIET = ("no-difference", "too-noisy", "unfit")
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictTable:
-    """One metric. ``folded``: rows of a long table that say nothing but that nothing was seen."""
+    """One metric. ``folded``: rows of a long table without a finding."""
 
     metric: str
     margin: str
@@ -64,10 +64,10 @@ class Page:
     figures_table: Sequence[tuple[str, str]] = ()
     diffs: Sequence[VariantDiff] = ()
     processor_time: Sequence[Sequence[str]] = ()
-    """Header and rows of the table; empty where nothing was read."""
+    """Header and rows of the table; empty where none was recorded."""
     processor_time_first: bool = False
     origin: str = ""
-    """What a published original found."""
+    """The finding of a published original."""
     headings: Sequence[str] = field(default=WIDE_FIGURES)
 
 
@@ -79,7 +79,7 @@ def matrix_page(
     command: Sequence[str],
     when: str,
 ) -> Page:
-    """The page of a judged matrix; ``when``: start and end, told."""
+    """The page of a judged matrix; ``when``: start and end, as text."""
     records = [run.record for run in runs]
     return Page(
         title=part.title,

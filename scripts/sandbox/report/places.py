@@ -1,4 +1,4 @@
-"""PURE: which cells are meant, in words that are exact."""
+"""PURE: an exact description of a set of cells, in words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,13 +6,13 @@ Levels = Mapping[str, str]
 """Of one cell, by factor."""
 
 MOST_PLACES = 3
-"""More than these nobody reads: the cells are counted then."""
+"""Nobody reads more than these: beyond that, the cells are only counted."""
 
 
 def places(factors: Mapping[str, Sequence[str]], cells: Sequence[Levels]) -> str:
     """``at threads 1, 4 and workload a, also at threads 1 and workload b``; empty where every level is meant.
 
-    ``factors``: those that tell the cells apart, with all their levels.
+    ``factors``: those that distinguish the cells, with all their levels.
     """
     found = products(list(factors), cells)
     if len(found) > MOST_PLACES:
@@ -22,14 +22,14 @@ def places(factors: Mapping[str, Sequence[str]], cells: Sequence[Levels]) -> str
 
 
 def products(factors: Sequence[str], cells: Sequence[Levels]) -> list[dict[str, list[str]]]:
-    """Cells as products of levels that share none, split by factors in the order that gives the fewest."""
+    """Cells as disjoint products of levels, split by factors in the order that gives the fewest."""
     if not factors:
         return [{}]
     return min((_split(factor, [each for each in factors if each != factor], cells) for factor in factors), key=len)
 
 
 def _split(factor: str, others: Sequence[str], cells: Sequence[Levels]) -> list[dict[str, list[str]]]:
-    """Levels of a factor that are found with the same levels of the others go together."""
+    """Groups the levels of a factor that occur with the same levels of the others."""
     by_level: dict[str, list[Levels]] = {}
     for cell in cells:
         by_level.setdefault(cell[factor], []).append(cell)

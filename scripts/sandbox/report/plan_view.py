@@ -14,16 +14,16 @@ from sandbox.plan.versions import at_least, version_key
 from sandbox.report.text_table import text_table
 
 _SOURCES = {
-    "local": "here",
-    "pull": "pulled at the first up",
-    "build": "built here at the first up",
-    "unavailable": "CANNOT BE HAD HERE",
+    "local": "local",
+    "pull": "pulled on first up",
+    "build": "built on first up",
+    "unavailable": "NOT AVAILABLE HERE",
 }
 _WIDTH = 100
 
 
 def role_hint(plan: Plan, node: Node) -> str:
-    """What the node will be; of a group with several possible writers only the server can tell."""
+    """The expected role of the node; with several possible writers only the server knows it."""
     group = plan.group_of(node)
     if node.kind == "replica" and group:
         return f"reader, replicates from {group.first if group.databases else group.external}"
@@ -97,7 +97,7 @@ def plan_lines(plan: Plan) -> list[str]:
     """A plan for a terminal of 100 columns."""
     lines = [f"profile  {plan.profile}   (plan {plan_hash(plan)})", ""]
     lines += text_table(
-        ["node", "version", "image", "where from"],
+        ["node", "version", "image", "source"],
         [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes],
     )
     lines += [
@@ -113,7 +113,7 @@ def plan_lines(plan: Plan) -> list[str]:
     for group in plan.groups:
         if group.external:
             at = external_address(group.external)
-            lines += ["", f"external{group.index}  {at}: somebody else's server, of which nothing is started"]
+            lines += ["", f"external{group.index}  {at}: somebody else's server, not started here"]
     lines += _setting_lines(plan)
     request = plan.request
     lines += (
@@ -133,7 +133,7 @@ def plan_lines(plan: Plan) -> list[str]:
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What works, and yet is not supported by whoever makes it."""
+    """Combinations that work but that the vendor does not support."""
     return [
         f"{node.name} ({node.series}) is older than its source {group.first} ({group.databases[0].series}): "
         "replication to an older series is unsupported"

@@ -1,4 +1,4 @@
-"""PURE: what a transaction costs in processor time, cell by cell: of its servers, its proxies, the load generator."""
+"""PURE: processor time per transaction, cell by cell: of servers, proxies and load generator."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ CAPTION = "Pseudo-median over blocks (Hodges-Lehmann); empty where there is no s
 
 
 def asked_first(part: MatrixPart) -> bool:
-    """Whether the matrix is about processor time before all else."""
+    """Whether the first metric of the matrix is processor time."""
     return part.metrics[0] in PROCESSOR_TIME
 
 

@@ -1,4 +1,4 @@
-"""PURE: the answer to a query: as a table of 100 columns, or a line a value where it is wider; as JSON, as CSV."""
+"""PURE: a query result as a table of 100 columns, or one line per value where it is wider; as JSON, as CSV."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from typing import Any
 
 WIDTH = 100
 _NARROWEST = 16
-"""A column of text is cut down to this before the table is given up."""
+"""A column of text is cut to no less than this; below that there is no table."""
 _GAP = 2
 
 Row = Sequence[Any]
@@ -36,7 +36,7 @@ def query_json(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def query_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
-    """RFC 4180, but with plain line ends; nothing for null, JSON for lists and maps."""
+    """RFC 4180, but with LF line ends; empty for null, JSON for lists and maps."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -47,7 +47,7 @@ def query_csv(columns: Sequence[str], rows: Sequence[Row]) -> str:
 
 
 def shown(value: Any) -> str:
-    """One value as people read it; a line break becomes a blank."""
+    """One value in readable form; a line break becomes a space."""
     plain = _plain(value)
     if plain is None:
         return "null"
@@ -60,12 +60,12 @@ def shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; what is no number is null."""
+    """As JSON represents it; NaN and infinity become null."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if hasattr(value, "isoformat"):  # times of records are UTC, and DuckDB hands them over without a zone
+    if hasattr(value, "isoformat"):  # times of records are UTC, and DuckDB returns them without a zone
         return f"{value.isoformat()}Z" if hasattr(value, "tzinfo") and value.tzinfo is None else value.isoformat()
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fitting(natural: Sequence[int], least: Sequence[int], texts: Sequence[bool]) -> list[int] | None:
-    """Widths that fit, the widest texts cut first; None where they would have to be cut too far."""
+    """Widths that fit, the widest texts cut first; None if they would have to be cut too far."""
     widths, room = list(natural), WIDTH - _GAP * (len(natural) - 1)
     while sum(widths) > room:
         wide = [n for n in range(len(widths)) if texts[n] and widths[n] > least[n]]
@@ -112,7 +112,7 @@ def _leads(name: str) -> Iterator[str]:
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
-    """Names that an object can have: the second ``tps`` is ``tps_2``."""
+    """Unique names for the keys of an object: the second ``tps`` is ``tps_2``."""
     names: list[str] = []
     for column in columns:
         number, name = 1, column

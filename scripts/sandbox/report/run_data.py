@@ -1,4 +1,4 @@
-"""PURE: what a report reads of one run: its record, its seconds, what its servers did, and the files it left."""
+"""PURE: the data of one run for a report: record, one-second series, server counters and files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from sandbox.results.server_series import Points
 
 @dataclass(frozen=True, slots=True)
 class RunData:
-    """One run, read."""
+    """One run, as loaded."""
 
     record: Record
     seconds: Mapping[str, Sequence[float]]
-    """Column of the one-second series → its figures in the measured window."""
+    """Column of the one-second series → its values in the measured window."""
     servers: Mapping[str, Mapping[str, Points]]
     """Server → counter → points, second by second."""
     files: Mapping[str, str]
-    """A word for each file that exists, with its path from the result's folder."""
+    """Label of each existing file → its path relative to the result's folder."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""PURE: what the servers did meanwhile, from their one-second samples: by level, and second by second."""
+"""PURE: server activity during the runs, from one-second samples: by level, and second by second."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,13 +16,13 @@ OfCell = Mapping[str, Sequence[Mapping[str, Points]]]
 """By cell, for every run the points of each counter."""
 
 AGAINST_THE_LOAD = "Threads_connected"
-"""Drawn with the threads of the load, dashed: what lies between, a proxy shares out or holds ready."""
+"""Drawn with the threads of the load, dashed: the gap shows what a proxy multiplexes or keeps idle."""
 
 
 def server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]) -> list[Figure]:
-    """By level for each of the panels, then second by second at each of the combinations of levels.
+    """By level for each panel, then second by second for each combination of levels.
 
-    All but the first are folded: a reader goes to where a difference was found.
+    All but the first are folded: a reader opens those where a difference was found.
     """
     sampled = {cell: [added_up(run.servers) for run in good.get(cell, ()) if run.servers] for cell in layout.places}
     threads = {cell: runs[0].record.workload.threads for cell, runs in good.items()}
@@ -32,7 +32,7 @@ def server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: 
 
 
 def bench_server_figure(run: RunData) -> Figure:
-    """The servers of one run, a colour each."""
+    """The servers of one run, one colour each."""
     shown = moving(run.servers.values())
     panels = []
     for counter in shown:
@@ -44,12 +44,12 @@ def bench_server_figure(run: RunData) -> Figure:
 
 
 def moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
-    """The counters that any of the servers moved: a panel of zeros says nothing."""
+    """The counters that any server moved: a panel of zeros shows nothing."""
     nonzero = {name for series in found for name, points in series.items() if any(points)}
     return [counter for counter in COUNTERS if counter.name in nonzero]
 
 
-_TIME_CAPTION = "Second by second from the one-second samples, which begin just before the load."
+_TIME_CAPTION = "Second by second from the one-second samples, which start just before the load."
 
 
 def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int) -> Figure:
@@ -62,8 +62,8 @@ def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel
         where = (layout.x or "", counter.unit, layout.names)
         panels.append(Panel(_title(counter), marks, *where, turned=layout.x is None, group=counter.group))
     caption = (
-        "Means over the measured window of each run, all servers of a variant added up. "
-        "Dot: median over blocks; bar: the smallest and the largest block. Counters that stayed at zero are left out."
+        "Means over the measured window of each run, summed over all servers of a variant. "
+        "Dot: median over blocks; bar: smallest to largest block. Counters that stayed at zero are omitted."
     )
     title = "inside the servers" + (f", {panel}" if panel else "")
     return Figure(f"servers-{index + 1}", title, caption, panels, layout.variants, folded=index > 0)
@@ -114,7 +114,7 @@ def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where:
         if marks:
             load = {threads[cell] for cell in there if cell in threads and counter.name == AGAINST_THE_LOAD}
             panels.append(_time_panel(counter, marks, longest, sorted(load)))
-    caption = f"{_TIME_CAPTION} Median over blocks; all servers of a variant added up."
+    caption = f"{_TIME_CAPTION} Median over blocks, summed over all servers of a variant."
     title = "inside the servers, second by second" + (f", {where}" if where else "")
     return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True)
 

@@ -12,7 +12,7 @@ _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
 
 def smoke_data(report: SmokeReport) -> dict[str, Any]:
-    """What ``smoke.md`` says; verdicts and effects as those of a matrix."""
+    """The contents of ``smoke.md``; verdicts and effects as in a matrix."""
     return {
         "outcome": report.outcome,
         "exit_code": int(EXIT_CODES[report.outcome]),

@@ -1,4 +1,4 @@
-"""PURE: what a smoke benchmark has to tell: its looks, its sides, its outcome."""
+"""PURE: what a smoke benchmark reports: its looks, its sides, its outcome."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sandbox.results.statistics.metrics import Metric
 
 @dataclass(frozen=True, slots=True)
 class SmokeLook:
-    """One look with what it was made from. ``seconds``: from the first stack to the last record."""
+    """One look with its inputs. ``seconds``: from the first stack to the last record."""
 
     result: str
     part: MatrixPart
@@ -22,27 +22,27 @@ class SmokeLook:
 
 @dataclass(frozen=True, slots=True)
 class SmokeReport:
-    """All that a smoke benchmark has to tell. ``sides``: what was asked for, by side, in the user's words."""
+    """Everything that a smoke benchmark reports. ``sides``: the request, by side, in the user's words."""
 
     looks: Sequence[SmokeLook]
     sides: Mapping[str, str]
     command: Sequence[str]
     log: Sequence[str] = ()
-    """Where the environment failed: the end of the log of the node that did."""
+    """After an environment failure: the end of the failed node's log."""
 
     @property
     def first(self) -> Look:
-        """The look that decides, unless it is worse."""
+        """The look that decides, unless it finds worse."""
         return self.looks[0].look
 
     @property
     def repetition(self) -> Look | None:
-        """The look that then decides."""
+        """The look that decides in that case."""
         return self.looks[1].look if len(self.looks) > 1 else None
 
     @property
     def outcome(self) -> Outcome:
-        """The gate's word."""
+        """The gate's outcome."""
         return outcome_of(self.first, self.repetition)
 
     def records_of(self, side: str) -> list[Record]:
@@ -51,17 +51,17 @@ class SmokeReport:
         return [record for record in reversed(every) if record.cell == f"variant-{side}"]
 
     def server_of(self, side: str) -> NodeRecord | None:
-        """The side's first server, as its newest record has it."""
+        """The side's first server, from its newest record."""
         nodes = (node for record in self.records_of(side) for node in record.nodes)
         return next((node for node in nodes if node.role in ("writer", "reader")), None)
 
     def variables_of(self, side: str) -> Mapping[str, Mapping[str, str]]:
-        """Variables of the side's servers, as its newest record has them."""
+        """Variables of the side's servers, from its newest record with any."""
         return next((record.variables for record in self.records_of(side) if record.variables), {})
 
 
 def shown(metric: Metric, effect: float, sign: bool = True) -> str:
-    """An effect as people read it: a share of the baseline, or a difference in the metric's unit."""
+    """An effect for display: a share of the baseline, or a difference in the metric's unit."""
     value = metric.shown(effect)
     text = f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
     return text if sign else text.lstrip("+")

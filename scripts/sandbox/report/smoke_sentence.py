@@ -10,18 +10,18 @@ SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 
 
 def sentence(report: SmokeReport) -> str:
-    """What came out, and why; one line."""
+    """The outcome and its reason, in one line."""
     if report.outcome == "environment":
         return _environment(report.repetition or report.first)
     if report.outcome == "worse" and report.repetition:
         return _worse(report.first, report.repetition)
     if report.outcome == "no regression":
         excluded = _each(report.first, lambda finding: finding.excluded)
-        return f"No regression: nothing above {excluded} ({_found(report.first)})."
+        return f"No regression: losses above {excluded} are excluded ({_found(report.first)})."
     if report.repetition is None:
         return f"Inconclusive: {_reason(report.first)} ({_found(report.first)}). {_would_have(report.first)}"
     return (
-        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}, a fresh repetition did not "
+        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}; a fresh repetition did not "
         f"confirm it: {_reason(report.repetition)} ({_found(report.repetition)}). {_would_have(report.repetition)}"
     )
 
@@ -29,35 +29,35 @@ def sentence(report: SmokeReport) -> str:
 def _worse(first: Look, again: Look) -> str:
     both = worse_in_both(first, again)
     return (
-        f"Worse: {_found(first, both)}; a fresh repetition, on new stacks and with a new seed, found it again: "
-        f"{_found(again, both)}. Caught is what exceeds {_caught(again)}."
+        f"Worse: {_found(first, both)}; a fresh repetition, on new stacks and with a new seed, confirmed it: "
+        f"{_found(again, both)}. Losses above {_caught(again)} are caught."
     )
 
 
 def _reason(look: Look) -> str:
-    """Why a look is no green light; of one that would be, why it does not confirm another."""
+    """Why a look is not a green light; for one that would be, why it does not confirm the other."""
     if look.incomplete:
         missing = [SPOKEN[each.metric] for each in look.findings if each.word == "not measured"]
         if missing and not look.failed:
             return f"{' and '.join(missing)} could not be measured"
         failed = f": {look.failed}" if look.failed else ""
-        return f"fewer good blocks than the {look.blocks} that were planned{failed}"
+        return f"fewer good blocks than the {look.blocks} planned{failed}"
     if look.unfit:
         return "the base differs from itself"
     report = [reason for each in look.findings if (reason := _unclear(each))]
-    return "; ".join(report) or ("another metric is worse" if look.worse else "nothing that counts")
+    return "; ".join(report) or ("another metric is worse" if look.worse else "no loss that counts")
 
 
 def _unclear(finding: Finding) -> str | None:
     name = SPOKEN[finding.metric]
     if finding.word == "too noisy":
-        return f"{name} is too noisy here: it takes a loss of {finding.caught:.1%} to be seen"
+        return f"{name} is too noisy here: only a loss of {finding.caught:.1%} or more can be seen"
     return f"a loss of {name} that counts is neither shown nor excluded" if finding.word == "inconclusive" else None
 
 
 def _would_have(look: Look) -> str:
     caught = _caught(look)
-    return f"What exceeds {caught} would have been caught." if caught else "Nothing would have been caught."
+    return f"Losses above {caught} would have been caught." if caught else "No loss would have been caught."
 
 
 def _caught(look: Look) -> str:
@@ -87,6 +87,6 @@ def _figure(finding: Finding) -> str:
 
 def _environment(look: Look) -> str:
     if look.lost is None and look.failed:
-        return f"Nothing can be said: no run was any good ({look.failed})."
-    reason = look.lost or "no run was any good"
-    return f"Nothing can be said: {reason}. Trouble of the environment is never a regression."
+        return f"No conclusion: no run succeeded ({look.failed})."
+    reason = look.lost or "no run succeeded"
+    return f"No conclusion: {reason}. An environment failure is never a regression."

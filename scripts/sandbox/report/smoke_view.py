@@ -24,11 +24,11 @@ _HEADLINES: dict[Outcome, str] = {
     "inconclusive": "inconclusive",
     "environment": "the environment failed",
 }
-_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught from", "n", "finding")
+_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught above", "n", "finding")
 
 
 def smoke_markdown(report: SmokeReport) -> str:
-    """``smoke.md``: the word and why, the figures of every look, what was compared, how, and how to do it again."""
+    """``smoke.md``: outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
     blocks = [f"## Smoke benchmark: {_HEADLINES[report.outcome]}", sentence(report)]
     if report.log:
         blocks.append("```text\n" + "\n".join(report.log) + "\n```")
@@ -51,7 +51,7 @@ def _table(look: SmokeLook) -> str:
 
 
 def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> list[str]:
-    """``finding`` None: of a metric that decides nothing, and of the canary."""
+    """``finding`` None: for a metric that decides nothing, and for the canary."""
     metric = METRICS[verdict.metric]
     values = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
     medians = ["" if value is None else f"{value:,.4g} {metric.unit}" for value in values]
@@ -70,9 +70,9 @@ def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None =
 
 
 def _beside(look: SmokeLook, verdict: Verdict) -> str:
-    """What decides nothing by itself; a canary that differs decides that nothing can be said."""
+    """For rows that decide nothing on their own; but a canary that differs makes the result inconclusive."""
     if verdict.cell != look.part.canary.cell or verdict.metric not in LARGEST_MARGIN:
-        return "shown only"
+        return "informational"
     return "differs from itself" if verdict.word in ("better", "worse") else "same"
 
 
@@ -93,16 +93,17 @@ def _sides(report: SmokeReport) -> str:
         node = report.server_of(side)
         image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
         rows.append([side, report.sides[side], image, (node.server_version if node else None) or ""])
-    return _markdown_table(["", "asked for", "image", "server"], rows)
+    return _markdown_table(["", "requested", "image", "server"], rows)
 
 
 def _how(part: MatrixPart) -> str:
     return (
-        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s, after a block that was thrown away; "
-        f"base, head and canary (the base once more) each on a server of its own, all of them up. {BLOCKS} blocks, "
-        f"{BLOCKS} more on the same stacks where those are inconclusive; what is worse is repeated once on new stacks. "
-        f"Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: worse is an "
-        f"interval above no loss with an estimate that counts, no regression an interval below a loss that counts."
+        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s of warm-up, after a discarded block; "
+        f"base, head and canary (the base once more) each on a separate server, all up at the same time. "
+        f"{BLOCKS} blocks, {BLOCKS} more on the same stacks if those are inconclusive; a worse result is repeated once "
+        f"on new stacks. Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: "
+        f"worse means an interval above zero loss and an estimate that counts, no regression an interval below a loss "
+        f"that counts."
     )
 
 
@@ -112,7 +113,7 @@ def _load(report: SmokeReport) -> list[str]:
         return []
     load = record.workload
     writes = [each.metrics.writes_per_s for look in report.looks for each in look.records if each.status == "ok"]
-    unseen = ["nothing was written: writes, commits and flushes are out of sight"] if set(writes) == {0} else []
+    unseen = ["the load wrote nothing: writes, commits and flushes are not covered"] if set(writes) == {0} else []
     words = [load.name, f"{load.threads} threads", tables_text(load) or options_text(load)]
     return [f"load: {', '.join(filter(None, words))}; host: {report.looks[0].part.host_class}", *unseen]
 
@@ -121,7 +122,7 @@ def _notes(look: SmokeLook) -> list[str]:
     report = []
     judged, part = look.look.judged, look.part
     for command in calibrate_commands(part, judged) if judged else ():
-        report.append(f"not calibrated on this host: the canary's own noise sets what counts (`{command}`)")
+        report.append(f"not calibrated on this host: the canary's own noise sets the margin (`{command}`)")
     report += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
     for record in look.records:
         if record.status not in ("ok", "infra_error"):
@@ -132,7 +133,7 @@ def _notes(look: SmokeLook) -> list[str]:
 
 
 def _variables(report: SmokeReport) -> list[str]:
-    """Server variables that differ between the sides, asked for or not."""
+    """Server variables that differ between the sides, requested or not."""
     found = differences(report.variables_of(BASE), report.variables_of(HEAD))
     lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.variant}" for each in found[:MOST_VARIABLES]]
     more = len(found) - len(lines)
@@ -140,6 +141,6 @@ def _variables(report: SmokeReport) -> list[str]:
 
 
 def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; a bar in a cell is escaped."""
+    """A table; pipes in cells are escaped."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

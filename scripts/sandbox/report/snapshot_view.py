@@ -6,7 +6,7 @@ from typing import Any
 from sandbox.report.text_table import text_table
 from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot
 
-_HEADER = ("snapshot", "profile", "size", "made", "used")
+_HEADER = ("snapshot", "profile", "size", "created", "last used")
 
 
 def snapshots_data(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def snapshots_data(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
 
 
 def snapshot_lines(snapshots: Sequence[Snapshot], clock: Callable[[float], str]) -> list[str]:
-    """A table, and what all of them take of the cap. ``clock``: seconds since 1970 as people read them."""
+    """A table, and the total size against the cap. ``clock``: formats seconds since 1970."""
     rows = [
         (
             each.facts.key,
@@ -39,5 +39,5 @@ def snapshot_lines(snapshots: Sequence[Snapshot], clock: Callable[[float], str])
         for each in snapshots
     ]
     size = sum(each.facts.bytes for each in snapshots) / (1 << 20)
-    total = f"{size:.1f} MiB of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does without"
+    total = f"{size:.1f} MiB of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does not use them"
     return [*text_table(_HEADER, rows), "", total]

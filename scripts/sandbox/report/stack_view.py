@@ -1,4 +1,4 @@
-"""PURE: running stacks as data, as lines for a terminal, and the summary that `up` ends with."""
+"""PURE: running stacks as data, as lines for a terminal, and the final summary of `up`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class StackView:
     checkout: str
     nodes: Sequence[NodeView]
     aside: Sequence[str] = ()
-    """Why servers are neither writer nor reader, a sentence each."""
+    """Why servers are neither writer nor reader, one sentence each."""
 
 
 def stacks_data(stacks: Sequence[StackView]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def stack_lines(stack: StackView) -> list[str]:
 
 
 def _role(node: NodeView) -> str:
-    """What it is now; of a server that is neither writer nor reader, or does not say, there is nothing to show."""
+    """The current role; empty for a server that is neither writer nor reader, or does not answer."""
     return node.role or ("" if node.kind in ("database", "replica") else node.kind)
 
 
@@ -78,7 +78,7 @@ def _published(node: NodeView) -> str:
 
 
 def summary_lines(stack: StackView, entries: Mapping[str, str], seconds: float) -> list[str]:
-    """What `up` ends with: entry points (port in words → ``node:port``), how to connect, what to type next."""
+    """The final lines of `up`: entry points (port in words → ``node:port``), how to connect, what to type next."""
     option = "" if stack.name == "default" else f" NAME={stack.name}"
     lines = ["", *stack_lines(stack), "", f"ready in {seconds:.1f} s"]
     lines += [f"entry    {what}: {where}" for what, where in entries.items()]

@@ -14,7 +14,7 @@ from sandbox.results.record import Record
 
 
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
-    """``summary.md``: question, answer, verdicts, what was left out, the machine, how to do it again."""
+    """``summary.md``: question, answer, verdicts, what was left out, the machine, how to reproduce it."""
     blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
     rows = processor_rows(part, records)
     times = [f"### {TITLE}", _table(processor_header(part), rows), CAPTION] if rows else []
@@ -52,12 +52,12 @@ def how(part: MatrixPart, records: Sequence[Record]) -> str:
     baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
     return (
         f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, runs of {part.seconds} s after "
-        f"{part.warmup_s} s; each cell against {baseline} at the same level of everything else, paired by block: "
+        f"{part.warmup_s} s of warm-up; each cell against {baseline}, all other levels equal, paired by block: "
         f"Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
         f"Servers: {'; '.join(versions) or 'unknown'}. Host: {part.host_class}."
     )
 
 
 def again(part: MatrixPart, command: Sequence[str]) -> str:
-    """The command as it was typed, with the seed that was drawn."""
+    """The command as typed, with the seed that was drawn."""
     return make_command(command, {"SEED": str(part.seed)})

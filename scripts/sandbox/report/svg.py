@@ -1,4 +1,4 @@
-"""PURE: a small chart as SVG text: marks inside a frame with two axes; colours by class, so that a page can darken."""
+"""PURE: a small chart as SVG text: marks inside a frame with two axes; colours by class, so that a page can be dark."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from sandbox.report.axis import LOG_FROM, Axis, axis_of, written
 WIDTH, HEIGHT = 340, 220
 _TOP, _RIGHT, _BOTTOM, _LEFT = 8, 10, 34, 22
 _ROW = 26
-"""Height of a row where the categories stand one below the other."""
+"""Height of a row where the categories are stacked vertically."""
 COLOURS = 10
 LOOKS = (
     "svg path{stroke:currentColor;fill:none}svg circle,svg text{fill:currentColor}svg .middle{text-anchor:middle}"
@@ -18,12 +18,12 @@ LOOKS = (
     "svg .thick{stroke-width:5.5;stroke-opacity:.45}svg .area{fill:currentColor;fill-opacity:.14;stroke:none}"
     "svg .level{stroke-dasharray:4 3}"
 )
-"""How marks look, as rules of CSS: said once a page, since a page may hold hundreds of charts."""
+"""CSS rules for marks: once per page, since a page may hold hundreds of charts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where a chart's own coordinates are on the picture. ``turned``: x runs downwards and y to the right."""
+    """Maps a chart's own coordinates to the picture. ``turned``: x runs downwards and y to the right."""
 
     x: Axis
     y: Axis
@@ -46,7 +46,7 @@ class Frame:
 
 
 class Mark(Protocol):
-    """Something drawn."""
+    """Anything drawn in a chart."""
 
     def heights(self) -> Iterable[float]:
         """The y values that must be inside the axis."""
@@ -87,7 +87,7 @@ class Bar:
     thick: bool
 
     def heights(self) -> Iterable[float]:
-        """Both ends; a spread that reaches below zero ends at the edge, for nothing measured there is."""
+        """Both ends; a spread that reaches below zero ends at the edge, since nothing measured is negative."""
         return (self.low, self.high) if self.thick or self.low > 0 else (self.high,)
 
     def draw(self, frame: Frame) -> str:
@@ -106,7 +106,7 @@ class Line:
     faint: bool = False
 
     def heights(self) -> Iterable[float]:
-        """Of every point."""
+        """The value of every point."""
         return [point[1] for point in self.points if point]
 
     def draw(self, frame: Frame) -> str:
@@ -161,7 +161,7 @@ class Level:
 class Panel:
     """One chart. ``names``: categories at x = 0, 1, 2 …; empty for an x of numbers.
 
-    ``turned``: the categories stand one below the other, which is legible where their names are long.
+    ``turned``: the categories are stacked vertically, which keeps long names legible.
     """
 
     title: str
@@ -179,11 +179,11 @@ class Panel:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height, in pixels where nothing scales it."""
+        """Width and height, in pixels when unscaled."""
         return WIDTH, _TOP + _BOTTOM + _ROW * len(self.names) if self.turned else HEIGHT
 
     def svg(self, place: str = "") -> str:
-        """The whole element; ``place``: more attributes of it."""
+        """The whole element; ``place``: further attributes."""
         frame = self._frame()
         width, height = self.size
         body = [*_grid(frame), *(mark.draw(frame) for mark in self.marks), *self._names(frame), *self._titles(frame)]
@@ -221,7 +221,7 @@ class Panel:
 
 
 def tone(colour: int | None) -> str:
-    """The class of a colour; None: grey. An eleventh variant has the first one's again."""
+    """The class of a colour; None: grey. An eleventh variant reuses the first one's."""
     return "grey" if colour is None else f"c{colour % COLOURS}"
 
 

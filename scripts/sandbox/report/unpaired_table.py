@@ -1,4 +1,4 @@
-"""PURE: two results compared without pairs, as lines of at most 100 columns and as data."""
+"""PURE: an unpaired comparison of two results, as lines of at most 100 columns and as data."""
 
 import math
 import textwrap
@@ -28,13 +28,13 @@ _MOST_VARIABLES = 10
 _FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 
 WARNING = (
-    "Unpaired: A and B ran at different times, so whatever else changed between the two sittings counts as a "
-    "difference too, and no interval knows of it. Where it matters, run both as variants of one matrix."
+    "Unpaired: A and B ran at different times, so anything else that changed in between counts as a "
+    "difference too, and no interval accounts for it. Where it matters, run both as variants of one matrix."
 )
 
 
 def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences) -> list[str]:
-    """Both results, what else differs, one table a metric, notes."""
+    """Both results, what else differs, one table per metric, notes."""
     lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
         lines += wrapped(f"{metric}   B against A   {_margin(metric, compared)}")
@@ -45,7 +45,7 @@ def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, di
 
 
 def _unsteady(name: str, side: ResultSide) -> list[str]:
-    """What changed in this side's cells that were too unsteady to be compared."""
+    """What changed in this side's cells that were too unsteady to compare."""
     text = unsteady_text(unsteady_cells(side.runs, side.cells)).items()
     return [line for cell, changed in text for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
 
@@ -89,10 +89,10 @@ def _side_data(side: ResultSide) -> dict[str, Any]:
 
 
 def _apart(differences: Differences) -> list[str]:
-    """What differs beside what was measured."""
+    """Differences in anything but the measured values."""
     if not differences.others and not differences.variables:
-        return ["Nothing else differs that is recorded."]
-    lines = ["What else differs"]
+        return ["No other recorded difference."]
+    lines = ["Other differences"]
     lines += [line for each in differences.others for line in _difference(each)]
     for each in differences.variables[:_MOST_VARIABLES]:
         lines += _difference(each)
@@ -110,7 +110,7 @@ def _value(value: str | None) -> str:
 
 
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
-    """Medians of both sides are left out where there is no room for them."""
+    """Omits the medians of both sides where there is no room for them."""
     factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
     text = [[verdict.levels.get(factor, "") for factor in factors] for verdict in verdicts]
     full = text_table(
@@ -150,14 +150,14 @@ def _margin(name: str, compared: Unpaired) -> str:
 def _notes(compared: Unpaired) -> list[str]:
     text = []
     if compared.unfit:
-        text.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; nothing is said")
+        text.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; no verdicts")
     if any(verdict.word == "no difference" for verdict in compared.verdicts):
-        text.append("sees: the smallest difference that so many runs would have shown, four times in five")
+        text.append("sees: the smallest difference that this many runs detect with 80 % power")
     sources = {source for source, _ in compared.noise.values()}
     if "canary" in sources:
         text.append("not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)")
     if "unknown" in sources:
-        text.append("no canary and no calibration: nothing is known of this noise; a matrix has its own canary")
+        text.append("no canary and no calibration: the noise is unknown; a matrix has its own canary")
     for side, cells in compared.only.items():
         if cells:
             names = "; ".join(", ".join(f"{factor} {level}" for factor, level in cell.items()) for cell in cells)

@@ -1,4 +1,4 @@
-"""PURE: what changed in cells that were too unsteady to be compared."""
+"""PURE: what changed in cells that were too unsteady to compare."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,14 +6,14 @@ from sandbox.results.statistics.steadiness import Shift
 
 
 def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:
-    """By cell: ``tps, of its mean: +48% within block 6``.
+    """By cell: ``tps, relative to its mean: +48% within block 6``.
 
-    A drift is told where there is no step: a series that steps also has a slope.
+    A drift is shown only without a step: a series that steps also has a slope.
     """
     text = {}
     for cell, changes in unsteady.items():
         steps = [change for change in changes if change.kind == "step"]
-        text[cell] = f"tps, of its mean: {', '.join(map(_shift_text, steps or changes))}"
+        text[cell] = f"tps, relative to its mean: {', '.join(map(_shift_text, steps or changes))}"
     return text
 
 

@@ -21,16 +21,16 @@ from sandbox.results.unpaired import UnpairedVerdict
 WIDTH = 100
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = ("effect", "95 % interval", "n", "adj. p", "MDE", "verdict")
-MDE_TEXT = "MDE: the smallest difference that so many blocks would have shown, four times in five (80 % power)"
+MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
 
 
 def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
-    """Question, one table a metric, the canary, processor time, and what was left out or could not run."""
+    """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
     baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
     factors = [factor for factor, levels in part.factors.items() if len(levels) > 1]
     levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
     lines = [part.question, *textwrap.wrap(answer(part, judged), WIDTH), ""]
-    lines += [f"Each against {baseline} at the same level of everything else.", ""]
+    lines += [f"Each cell against {baseline}, all other levels equal.", ""]
     lines += _processor_time(part, records) if asked_first(part) else []
     for name in part.metrics:
         verdicts = [verdict for verdict in judged.verdicts if verdict.metric == name]
@@ -45,7 +45,7 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
         lines.append("")
     lines += [] if asked_first(part) else _processor_time(part, records)
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
-    sees = ["sees: the smallest difference that so many blocks would have shown, four times in five"] if seen else []
+    sees = ["sees: the smallest difference that this many blocks detect with 80 % power"] if seen else []
     return [*lines, *sees, *(line for note in notes(part, judged) for line in wrapped(note))]
 
 
@@ -77,7 +77,7 @@ def wrapped(note: str) -> list[str]:
 
 
 def canary_levels(part: MatrixPart, factors: Sequence[str], levels: Sequence[str]) -> list[str]:
-    """The levels of the canary: it is the baseline, so what the baseline names is told as ``canary``."""
+    """The levels of the canary: it is the baseline, so factors that the baseline sets show ``canary``."""
     return ["canary" if factor in part.baseline else level for factor, level in zip(factors, levels, strict=True)]
 
 
@@ -97,18 +97,18 @@ def figures(verdict: Verdict) -> Sequence[str]:
 
 
 def with_lost(word: str, lost: int, units: str) -> str:
-    """The verdict on what cannot be judged; ``lost``: how much of it the environment has taken."""
+    """The verdict on a comparison that cannot be judged; ``lost``: units lost to the environment."""
     return f"{word} ({lost} {units} lost)" if lost else word
 
 
 def interval_text(effect: Effect, otherwise: str) -> str:
-    """``-30.1% … -28.0%``; where there is none, why."""
+    """``-30.1% … -28.0%``; without an interval ``otherwise``, the reason."""
     low_high = effect.interval and (effect.interval.low, effect.interval.high)
     return " … ".join(shown(effect.metric, end) for end in low_high) if low_high else otherwise
 
 
 def wide_figures(verdict: Verdict) -> Sequence[str]:
-    """The same for where there is room: the smallest effect that could have been seen stands beside every verdict."""
+    """The same where there is room: the smallest detectable effect stands next to every verdict."""
     *text, word = figures(verdict)
     if verdict.judgement is None:
         return (*text, "", word)
@@ -123,15 +123,15 @@ def p_text(p: float) -> str:
 
 
 def word_text(word: str, judgement: Judgement, of_what: str) -> str:
-    """The verdict; beside "no difference" what could have been seen, beside "too noisy" the blocks it would take.
+    """The verdict; with "no difference" the smallest detectable effect, with "too noisy" the blocks needed.
 
-    ``of_what``: instead of blocks, "a side" where runs have no pairs.
+    ``of_what``: "a side" instead of blocks where runs are unpaired.
     """
     effect = judgement.effect
     if word == "no difference" and math.isfinite(effect.detectable):
         return f"no difference (sees {shown(effect.metric, effect.detectable).lstrip('+')})"
     if word == "too noisy" and judgement.blocks_needed:
-        return f"too noisy (takes {judgement.blocks_needed} {of_what or 'blocks'})"
+        return f"too noisy (needs {judgement.blocks_needed} {of_what or 'blocks'})"
     return word
 
 
@@ -149,7 +149,7 @@ def noise_data(noise: Mapping[tuple[str, str], tuple[str, float]]) -> list[dict[
 
 
 def margin_text(name: str, judged: Judged) -> str:
-    """From which size on a difference counts, and how that is known; by workload where there are several."""
+    """The smallest difference that counts, and where that comes from; by workload where there are several."""
     verdicts = [each for each in judged.verdicts if each.metric == name]
     return margins_by_workload(verdicts, "blocks", judged.noise)
 
@@ -159,7 +159,7 @@ def margins_by_workload(
     units: str,
     noise: Mapping[tuple[str, str], tuple[str, float]],
 ) -> str:
-    """The same of verdicts on one metric; ``units``: what was counted, blocks or runs."""
+    """The same for verdicts on one metric; ``units``: what was counted, blocks or runs."""
     effects: dict[tuple[str, str], list[Effect]] = {}
     for each in verdicts:
         if each.judgement:
@@ -174,7 +174,7 @@ def _source(source: str, sd: float) -> str:
 
 
 def margins_text(effects: Iterable[Effect], units: str, source: str) -> str:
-    """From which size on a difference counts, by blocks (or runs) where cells have lost some; empty where none can."""
+    """The smallest difference that counts, by blocks (or runs) where cells have lost some; empty where none can."""
     margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
@@ -182,11 +182,11 @@ def margins_text(effects: Iterable[Effect], units: str, source: str) -> str:
     text = (
         margins[most] if most == fewest else f"{margins[most]} ({most} {units}) to {margins[fewest]} ({fewest} {units})"
     )
-    return f"a difference counts from {text} on ({source})"
+    return f"smallest difference that counts: {text} ({source})"
 
 
 def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
-    """What makes this host known for these runs, as far as it is not: a command for each workload."""
+    """Commands that calibrate this host for these runs where it is not calibrated: one for each workload."""
     asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
     loads = {load for (load, _), (source, _) in judged.noise.items() if source == "canary"}
     words = sorted(asked.get(load, load) for load in loads)
@@ -194,10 +194,10 @@ def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
 
 
 def notes(part: MatrixPart, judged: Judged) -> list[str]:
-    """What must be known beside the figures: noise, marked blocks, what was left out or could not run."""
+    """Notes on the figures: noise, marked blocks, what was left out or could not run."""
     text = []
     if judged.unfit:
-        text.append("UNFIT: the canary, which is the baseline against itself, differs; nothing is said")
+        text.append("UNFIT: the canary, which is the baseline against itself, differs; no verdicts")
     if commands := calibrate_commands(part, judged):
         text.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
     text += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_text(judged.unsteady).items()]

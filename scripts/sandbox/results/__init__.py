@@ -1,1 +1,1 @@
-"""What a run leaves: the record, and the store that keeps it."""
+"""The record of a run, and the store that keeps it."""

@@ -8,38 +8,38 @@ from sandbox.results.record import Part
 from sandbox.results.statistics.margin import spread
 
 MOST_KEPT = 400
-"""Differences kept of one kind; the oldest go first, for a host changes."""
+"""Differences kept per kind of run; the oldest are dropped first, since a host changes."""
 
 Differences = Mapping[str, Sequence[float]]
-"""Metric → one difference for each block, on the metric's scale."""
+"""Metric → one difference per block, on the metric's scale."""
 
 Known = Mapping[str, Mapping[str, float]]
-"""Workload → metric → standard deviation of A/A differences; without what was never calibrated."""
+"""Workload → metric → standard deviation of A/A differences; only what was calibrated."""
 
 
 class Calibration(Part):
-    """What is known of this user's hosts: kind of run → metric → differences, oldest first."""
+    """The known noise of this user's hosts: kind of run → metric → differences, oldest first."""
 
     schema_version: int = 1
     known: dict[str, dict[str, list[float]]] = Field(default_factory=dict)
 
     def sds(self, kind: str) -> dict[str, float] | None:
-        """Standard deviation of A/A differences by metric that has any; None for a kind of run never calibrated."""
+        """Standard deviation of A/A differences by metric; None for a kind of run that was never calibrated."""
         found = self.known.get(kind)
         return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
 
     def known_of(self, host_class: str, workloads: Iterable[str], seconds: int) -> Known:
-        """What is known of these workloads at this length of a run, as far as anything is."""
+        """The known noise of these workloads at this run length; without those never calibrated."""
         found = {load: self.sds(kind_of_run(host_class, load, seconds)) for load in workloads}
         return {load: sds for load, sds in found.items() if sds}
 
     def calibrated(self, kind: str, differences: Differences) -> "Calibration":
-        """With a new calibration in place of what was known of this kind."""
+        """A copy with a new calibration in place of the known one of this kind."""
         fresh = {metric: list(values) for metric, values in differences.items()}
         return self.model_copy(update={"known": {**self.known, kind: fresh}})
 
     def grown(self, kind: str, differences: Differences) -> "Calibration":
-        """With a canary's differences added; nothing is begun by a canary alone."""
+        """A copy with a canary's differences added; a canary alone starts no calibration."""
         if kind not in self.known:
             return self
         pools = self.known[kind]
@@ -48,5 +48,5 @@ class Calibration(Part):
 
 
 def kind_of_run(host_class: str, workload: str, seconds: int) -> str:
-    """What a calibration holds for: ``AMD EPYC, 2 cores, …; oltp_read_only; 10 s``."""
+    """The scope of a calibration: ``AMD EPYC, 2 cores, …; oltp_read_only; 10 s``."""
     return f"{host_class}; {workload}; {seconds} s"

@@ -1,4 +1,4 @@
-"""Models → DuckDB's types: the columns of a table that holds records whole, and those that a flat view can show."""
+"""Models → DuckDB types: the columns of a table that holds whole records, and those that a flat view can show."""
 
 from collections.abc import Iterator
 from types import UnionType
@@ -14,7 +14,7 @@ _SCALARS: dict[Any, str] = {
 def sql_type(annotation: Any) -> str:
     """``dict[str, int] | None`` → ``MAP(VARCHAR, BIGINT)``; a model → a STRUCT. Times are UTC without a zone.
 
-    What has no column of its own stays JSON.
+    Everything else stays JSON.
     """
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation in _SCALARS:
@@ -43,19 +43,19 @@ def struct_of(model: type[BaseModel], without: tuple[str, ...] = ()) -> str:
 
 
 def scalars_of(model: type[BaseModel]) -> Iterator[str]:
-    """Names of the fields that are one figure or one text."""
+    """Names of the fields that hold a single value."""
     for name, field in model.model_fields.items():
         if sql_type(field.annotation) in _SCALARS.values():
             yield name
 
 
 def quoted(name: str) -> str:
-    """An identifier as SQL takes it."""
+    """A quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _widest(kinds: set[str]) -> str:
-    """The one type, DOUBLE for whole and broken numbers, VARCHAR for what has nothing in common."""
+    """The common type: DOUBLE for integers and floats, VARCHAR for unrelated types."""
     if len(kinds) == 1:
         return kinds.pop()
     return "DOUBLE" if kinds == {"BIGINT", "DOUBLE"} else "VARCHAR"

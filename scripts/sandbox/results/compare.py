@@ -1,4 +1,4 @@
-"""Runs → comparisons: pairs by block, one effect a metric, p adjusted for all of them, the verdict on each."""
+"""Runs → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the verdict on each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +41,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one metric of one pair of cells. ``judgement`` None: no block has both.
+    """The verdict on one metric of one pair of cells. ``judgement`` None: no block has both.
 
     ``workload``: the one whose noise sets the margin.
     """
@@ -51,16 +51,16 @@ class Verdict:
     metric: str
     judgement: Judgement | None
     missing: int
-    """Blocks of which either run failed for reasons of the environment."""
+    """Blocks in which either run failed because of the environment."""
     workload: str = ""
     measured: bool = True
-    """False where a cell's runs were good and yet none has the figure: the proxy's share where there is no proxy."""
+    """False where a cell's runs were good but none has the metric, such as proxy time without a proxy."""
 
     @property
     def word(self) -> str:
         """The verdict in a word or two; ``infra_error`` where the environment left too little to judge.
 
-        ``failed``: where nothing is left of a cell although the environment lost nothing.
+        ``failed``: nothing is left of a cell although the environment lost nothing.
         """
         return word_of(self.judgement, self.missing) if self.judgement or self.measured else "not measured"
 
@@ -74,7 +74,7 @@ class Judged:
     noise: Mapping[tuple[str, str], Noise]
     unfit: bool
     unsteady: Mapping[str, Sequence[Shift]] = field(default_factory=dict)
-    """Cells too unsteady to be compared, each with what changed in it."""
+    """Cells too unsteady to compare, each with what changed in it."""
 
 
 def judge_result(
@@ -88,7 +88,7 @@ def judge_result(
     """Judges every pair (cell, baseline) by every metric.
 
     ``known``: what this host class is calibrated for. A margin takes the larger of that and the canary's own noise,
-    since one sitting is up to twice as noisy as another (docs/statistics.md, rule 7).
+    since one measurement can be twice as noisy as another (docs/statistics.md, rule 7).
     """
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}
@@ -111,7 +111,7 @@ def judge_result(
 
 
 def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:
-    """The largest standard deviation that is known of two equal runs; ``canaries``: of the results at hand."""
+    """The largest known standard deviation between equal runs; ``canaries``: those of the results at hand."""
     noisiest = max(canaries, default=0.0)
     if calibrated is None:
         return ("canary", noisiest) if canaries else ("unknown", 0.0)
@@ -119,7 +119,7 @@ def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:
 
 
 def word_of(judgement: Judgement | None, missing: int) -> str:
-    """The word for a judgement; ``missing``: what the environment took of it."""
+    """The word for a judgement; ``missing``: what the environment lost of it."""
     if missing and (judgement is None or judgement.effect.interval is None):
         return "infra_error"
     return judgement.word if judgement else "failed"
@@ -154,7 +154,7 @@ def _unadjusted(
 
 
 def _measured(table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric) -> bool:
-    """False where the good runs of either cell lack the figure, all of them."""
+    """False where all good runs of either cell lack the metric."""
     good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
     return not any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
 
@@ -162,7 +162,7 @@ def _measured(table: Mapping[tuple[str, int], Observation], pair: tuple[str, str
 def _differences(
     table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric
 ) -> tuple[list[float], int]:
-    """One difference for each block in which both cells ran; and the blocks lost to the environment."""
+    """One difference for each block in which both cells ran, and the number of blocks lost to the environment."""
     found, missing = [], 0
     for block in sorted({block for _, block in table}):
         runs = [table.get((cell, block)) for cell in pair]
@@ -201,7 +201,7 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
 
 
 def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Shift]]:
-    """Those of the cells that are too unsteady to be compared, each with what changed in its runs."""
+    """The cells that are too unsteady to compare, each with what changed in its runs."""
     shares = unsteady_shares(runs)
     unsteady = [cell for cell in dict.fromkeys(cells) if shares.get(cell, 0.0) > UNSTEADY_SHARE]
     return {

@@ -1,4 +1,4 @@
-"""What differs between two results beside what was measured: plan, load, host, servers, inputs, variables."""
+"""Differences between two results in anything but the measured values: plan, load, host, servers, inputs, variables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from sandbox.results.variants import differences as variable_differences
 _HOST = tuple(name for name in Environment.model_fields if name not in ("data_file_system", "during", "inputs"))
 LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribution", "rate_per_s", "options",
         "file_sha256")  # fmt: skip
-"""What of a load must be alike for two runs to have had the same, beside its name."""
+"""Besides the name, what must match for two runs to have had the same load."""
 _PLAN = ("depth", "warmup_s", "seconds", "blocks")
 _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``what`` is one thing in A and another in B; None where it is not known or not there."""
+    """``what`` has one value in A and another in B; None where it is unknown or absent."""
 
     what: str
     first: str | None
@@ -27,14 +27,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Differences:
-    """``variables``: effective variables of servers; all else in ``others``, the most telling first."""
+    """``variables``: effective variables of servers; all else in ``others``, the most important first."""
 
     others: Sequence[Difference]
     variables: Sequence[Difference]
 
 
 def differences_between(first: ResultSide, second: ResultSide) -> Differences:
-    """Everything that is not alike; of each pair of matched cells, one run stands for all."""
+    """Everything that differs; one run represents each matched cell."""
     pairs = [(_one(first, cell), _one(second, other)) for cell, other in matched(first, second)]
     seen = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
     others = [
@@ -96,7 +96,7 @@ def _if_apart(what: str, first: Any, second: Any) -> Iterator[Difference]:
 
 
 def text_of(value: Any) -> str | None:
-    """A value as it is told: options as they are typed, None for what is not there."""
+    """A value as text: options as typed, None for a missing value."""
     if isinstance(value, Mapping):
         value = " ".join(f"{name}={each}" for name, each in sorted(value.items()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What follows in the gate from a look, from more blocks, from a repetition (docs/statistics.md, rule 12)."""
+"""What the gate concludes from a look, from more blocks, from a repetition (docs/statistics.md, rule 12)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ EXIT_CODES: Mapping[Outcome, ExitCode] = {
 LARGEST_MARGIN = {"server_cpu_ms_per_tx": 0.11, "tps": 0.30}
 """The two metrics that decide, each with the largest loss that a green light may leave open, as a share of the base."""
 BLOCKS = 8
-"""Of a look, and of its second part."""
+"""Per look, and again for its second part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a look says of one metric, towards worse: a loss of throughput is above zero like a rise of its cost.
+    """A look's finding on one metric, signed towards worse: a loss of throughput is positive, like a rise in cost.
 
-    ``effect`` None: no block has the figure of both sides.
+    ``effect`` None: no block has the metric on both sides.
     """
 
     metric: str
@@ -55,14 +55,14 @@ class Finding:
 
     @property
     def excluded(self) -> float:
-        """The loss that a green light excludes, as such a share: δ, where the noise is such that this says anything."""
+        """The loss that a green light excludes, as such a share: δ, capped where noise makes it too large to use."""
         return self._share(self._bound)
 
     @property
     def word(self) -> Word:
-        """Worse: certain, and at least δ. Not worse: what matters lies outside the interval, however noisy the host is.
+        """Worse: certain, and at least δ. Not worse: the interval excludes what matters, however noisy the host is.
 
-        Where δ is the larger, a loss between the largest that may be left open and δ is neither.
+        Where δ is larger than the largest loss that may be left open, a loss between the two is neither.
         """
         if self.effect is None:
             return "not measured"
@@ -92,9 +92,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """All blocks so far on the same stacks. ``judged`` None: no run was any good.
+    """All blocks so far on the same stacks. ``judged`` None: no run succeeded.
 
-    ``lost``: what the environment ended it by, None where nothing did; ``failed``: why the first run failed that did.
+    ``lost``: the environment failure that ended it, or None; ``failed``: why the first failed run failed.
     """
 
     judged: Judged | None
@@ -105,12 +105,12 @@ class Look:
 
     @property
     def findings(self) -> Sequence[Finding]:
-        """On the metrics that decide."""
+        """Findings on the metrics that decide."""
         return [Finding(each.metric, each.judgement.effect if each.judgement else None) for each in self._deciding()]
 
     @property
     def incomplete(self) -> bool:
-        """Whether a metric that decides, of the canary's too, has fewer blocks than were planned."""
+        """Whether a metric that decides, the canary's included, has fewer blocks than planned."""
         every = [*self._deciding(), *self._canary()]
         return any(each.judgement is None or each.judgement.effect.blocks < self.blocks for each in every)
 
@@ -126,7 +126,7 @@ class Look:
 
     @property
     def state(self) -> State:
-        """What the look says; one that is not whole says nothing, for better or worse."""
+        """The result of the look; an incomplete one is inconclusive, whatever it shows."""
         if self.lost is not None or self.judged is None:
             return "environment"
         if self.incomplete or self.unfit:
@@ -137,7 +137,7 @@ class Look:
 
     @property
     def blocks_to_add(self) -> int:
-        """Eight more, once, where eight whole ones were inconclusive; 0 where nothing more is looked at."""
+        """Eight more, once, where eight complete ones were inconclusive; else 0."""
         return BLOCKS if self.state == "inconclusive" and not self.incomplete and self.blocks == BLOCKS else 0
 
     def _deciding(self) -> list[Verdict]:
@@ -150,9 +150,9 @@ class Look:
 
 
 def outcome_of(first: Look, repetition: Look | None) -> Outcome:
-    """The gate's word: worse only where a fresh repetition calls the same metric worse again.
+    """The gate's outcome: worse only where a fresh repetition calls the same metric worse again.
 
-    Nothing but a suspicion is ever repeated, and that once: never "again until green".
+    Only a suspicion is ever repeated, and only once: never "again until green".
     """
     if first.state != "suspected":
         return first.state

@@ -1,4 +1,4 @@
-"""Results of one plan over time: per cell and metric one value a result, and where it changed for good."""
+"""Results of one plan over time: one value per cell, metric and result, and where it changed for good."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Point:
     interval: tuple[float, float] | None
     unfit: bool
     change: ChangePoint | None = None
-    """Where the history changed for good with this result."""
+    """Set if the history changed for good with this result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``left_out``: results that cannot stand beside the newest, by their name, each with the reason."""
+    """``left_out``: results that cannot be compared with the newest, by name, each with the reason."""
 
     newest: ResultSide
     series: Sequence[Series]
@@ -52,7 +52,7 @@ class History:
 
 
 def subject(side: ResultSide) -> tuple[str | None, ...]:
-    """What a history is of: a matrix by its name, a bench by profile and workload."""
+    """The subject of a history: a matrix by its name, a bench by profile and workload."""
     if side.manifest.matrix:
         return "matrix", side.manifest.matrix.name
     return "bench", side.manifest.profile, next((each.workload.name for each in side.records), None)
@@ -61,7 +61,7 @@ def subject(side: ResultSide) -> tuple[str | None, ...]:
 def history_of(
     sides: Sequence[ResultSide], metrics: Sequence[str], wanted: Mapping[str, Sequence[str]], known: Calibration
 ) -> History:
-    """Oldest first, all of one subject; what ran on another host class or under another load is left out.
+    """The history of results of one subject, oldest first; those of another host class or load are left out.
 
     The newest sets host class and load. ``wanted``: levels to show, by factor; all of a factor that is not named.
     Values are Hodges–Lehmann estimates over a result's blocks (of logarithms, for ratios).
@@ -83,17 +83,17 @@ def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
     if not any(each.counts for each in side.records):
         return "no run was ok"
     if side.host_class != newest.host_class:
-        return f"another host class: {side.host_class}"
+        return f"different host class: {side.host_class}"
     ours, theirs = side.manifest.matrix, newest.manifest.matrix
     if ours and theirs and ours.depth != theirs.depth:
-        return f"another depth: {ours.depth}"
+        return f"different depth: {ours.depth}"
     loads, others = _loads(side), _loads(newest)
     apart = [key for key in loads if key in others and loads[key] != others[key]]
-    return f"another load: {_difference_text(loads[apart[0]], others[apart[0]])}" if apart else None
+    return f"different load: {_difference_text(loads[apart[0]], others[apart[0]])}" if apart else None
 
 
 def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
-    """By a cell's levels, what loaded it; of a bench, which has no levels, also what its stack was given."""
+    """The load of each cell, by its levels; for a bench, which has no levels, also the inputs of its stack."""
     first: dict[str, Record] = {}
     for record in side.records:
         first.setdefault(record.cell, record)
@@ -116,7 +116,7 @@ def _difference_text(ours: Mapping[str, object], theirs: Mapping[str, object]) -
 
 
 def _unfit(side: ResultSide, known: Calibration) -> bool:
-    """By the canary alone: nothing else of the result need be judged for it."""
+    """By the canary alone: nothing else in the result needs to be judged."""
     part = side.manifest.matrix
     if part is None:
         return False
@@ -148,7 +148,7 @@ def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: b
 
 
 def _versions(records: Sequence[Record]) -> str | None:
-    """Of the writers; of any server where there is none."""
+    """Versions of the writers; of any server if there is no writer."""
     servers = [node for node in records[0].nodes if node.server_version]
     chosen = [node for node in servers if node.role == "writer"] or servers
     return ", ".join(dict.fromkeys(node.server_version for node in chosen if node.server_version)) or None

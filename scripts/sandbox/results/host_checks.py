@@ -10,7 +10,7 @@ LARGEST_DEVIATION = 0.25
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:
-    """Blocks before which processor or disk was more than a quarter off the median of all, each with what was off."""
+    """Blocks before which processor or disk was more than a quarter off the median of all, each with the deviation."""
     marked: dict[int, list[str]] = {}
     for name, figures in (
         ("processor", {check.block: float(check.cpu_turns) for check in checks}),

@@ -1,8 +1,8 @@
-"""PURE: the one list of what makes a node that node: variables that are never compared between variants."""
+"""PURE: the single list of variables that identify a node and are never compared between variants."""
 
 from fnmatch import fnmatchcase
 
-# Patterns as a shell has them, by what they tell. What configures a server must not match: log_bin, gtid_mode,
+# Shell patterns, by what they identify. Variables that configure a server must not match: log_bin, gtid_mode,
 # relay_log_recovery, log_error_verbosity and explicit_defaults_for_timestamp are compared.
 NODE_IDENTITY: dict[str, tuple[str, ...]] = {
     "ids": (
@@ -32,7 +32,7 @@ NODE_IDENTITY: dict[str, tuple[str, ...]] = {
     "secrets": ("report_password", "wsrep_sst_auth", "*_password_*_key*"),
 }
 
-# One variable of Galera's holds dozens of settings; these of them are the node's own.
+# One Galera variable holds dozens of settings; these identify the node.
 _PROVIDER_IDENTITY = (
     "base_*",
     "gcache.dir",
@@ -45,7 +45,7 @@ _PROVIDER_OPTIONS = "wsrep_provider_options"
 
 
 def identifies_a_node(variable: str) -> bool:
-    """Whether a variable is of one node alone, and so never compared."""
+    """Whether a variable identifies a node and is therefore never compared."""
     if variable.startswith(f"{_PROVIDER_OPTIONS}:"):
         option = variable.partition(":")[2]
         return any(fnmatchcase(option, pattern) for pattern in _PROVIDER_IDENTITY)

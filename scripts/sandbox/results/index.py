@@ -1,4 +1,4 @@
-"""The index of all results: a DuckDB file beside them, brought up to date file by file before each query."""
+"""The index of all results: a DuckDB file next to them, updated file by file before each query."""
 
 import csv
 import json
@@ -19,16 +19,16 @@ from sandbox.results.tables import ALWAYS, DEFINITIONS, TYPES, Part, version
 
 INDEX = ".index.duckdb"
 _AT_ONCE = 250
-"""Files read and handed over together: some ten to forty megabytes."""
+"""Files loaded in one batch: some ten to forty megabytes."""
 
 _WORTH_A_WORD = 1000
 
 Identity = str
-"""Of one state of a file: inode, size and times. A file that is written whole and renamed always has another one."""
+"""Of one state of a file: inode, size and times. A file that is written whole and renamed always gets a new one."""
 
 
 Found = Mapping[Part, Mapping[str, Identity]]
-"""The files that each part is loaded from, each in its present state."""
+"""The files that each part is loaded from, each in its current state."""
 
 Show = Callable[[str], None]
 
@@ -41,15 +41,15 @@ class OpenIndex:
     broken: Mapping[str, str]
 
     def confine(self) -> None:
-        """From here on a statement reaches no file, and cannot change that: for statements that somebody typed.
+        """From here on no statement can reach a file or change that: for statements that a user typed.
 
-        ``now()`` and the like are told in UTC, as times of records are.
+        ``now()`` and the like are in UTC, like the times of records.
         """
         for setting in ("TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
             self.connection.execute(f"SET {setting}")
 
     def write_parquet(self, select: str, path: Path) -> None:
-        """What a statement of our own answers, as a Parquet file, whole or not there. Raises OSError."""
+        """Writes the result of a statement (not user input) as a Parquet file, atomically. Raises OSError."""
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             target = str(temporary).replace("'", "''")
@@ -62,10 +62,10 @@ class OpenIndex:
 
 
 def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lambda _: None) -> OpenIndex:
-    """A connection that sees every result as it is now, and can change none.
+    """A connection that sees every result in its current state, and can change none.
 
-    A file beside the results holds what was read before. Where it cannot be written, all is read into memory.
-    ``parts``: beside what is always loaded; ``show`` hears of what takes seconds.
+    A file next to the results caches what was read before. If it cannot be written, all is read into memory.
+    ``parts``: in addition to those always loaded; ``show`` is called before steps that take seconds.
     """
     found = _found(results, list(_folders(results)), parts)
     index = results / INDEX
@@ -74,7 +74,7 @@ def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lam
 
 
 def open_one(result: Path) -> OpenIndex:
-    """The same for one result folder alone, wherever it lies; leaves nothing beside it."""
+    """The same for a single result folder anywhere; writes nothing next to it."""
     found = _found(result.parent, [result.name], ())
     return _opened(_in_memory(result.parent, found, lambda _: None), found)
 
@@ -93,7 +93,7 @@ def _opened(connection: duckdb.DuckDBPyConnection, parts: Collection[Part]) -> O
 
 
 def _folders(results: Path) -> Iterator[str]:
-    """Result folders by name, the link ``latest`` apart."""
+    """Result folders by name, without the link ``latest``."""
     with suppress(FileNotFoundError), os.scandir(results) as entries:
         yield from sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
 
@@ -112,12 +112,12 @@ def _records(results: Path, names: Iterable[str]) -> Iterator[tuple[str, Identit
 
 def _seen(results: Path, path: str) -> Iterator[tuple[str, Identity]]:
     with suppress(FileNotFoundError, NotADirectoryError):
-        about = os.stat(f"{results}/{path}")  # noqa: PTH116  (ten thousand of them: Path would take half the time again)
+        about = os.stat(f"{results}/{path}")  # noqa: PTH116  (ten thousand of them: Path would take 50 % longer)
         yield path, f"{about.st_ino}.{about.st_size}.{about.st_mtime_ns}.{about.st_ctime_ns}"
 
 
 def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
-    """The index as it lies there, if it knows every file in its present state; else None."""
+    """The existing index, if it knows every file in its current state; else None."""
     if not index.is_file():
         return None
     try:
@@ -126,12 +126,12 @@ def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
             return connection
         connection.close()
     except duckdb.Error:
-        pass  # broken, or of a version that cannot be read: it is made anew
+        pass  # broken, or of a version that cannot be read: it is rebuilt
     return None
 
 
 def _renewed(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection | None:
-    """The index brought up to date in a copy, which then takes its place: who reads the old one is not disturbed."""
+    """The index updated in a copy, which then takes its place: readers of the old one are not disturbed."""
     index, copy = results / INDEX, results / f"{INDEX}.{os.getpid()}.tmp"
     try:
         _remove_left_over(results)
@@ -147,7 +147,7 @@ def _renewed(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnecti
 
 
 def _remove_left_over(results: Path) -> None:
-    """Copies of commands that were killed."""
+    """Removes copies that killed commands left."""
     for copy in results.glob(f"{INDEX}.*.tmp*"):
         process = copy.name.removeprefix(f"{INDEX}.").split(".")[0]
         if not process.isdecimal() or not _runs(int(process)):
@@ -207,7 +207,7 @@ def _refresh(connection: duckdb.DuckDBPyConnection, results: Path, found: Found,
     for part, files in found.items():
         stale = sorted(_stale(connection, part, files))
         if len(stale) >= _WORTH_A_WORD:
-            show(f"reading {len(stale):,} {part} that are new or changed")
+            show(f"reading {len(stale):,} new or changed {part}")
         if stale:
             connection.begin()
             connection.execute("DELETE FROM loaded WHERE part = $1 AND list_contains($2, path)", [part, stale])
@@ -259,7 +259,7 @@ def _model(part: Part) -> type[BaseModel]:
 
 
 def _series(path: Path, record: Record) -> str:
-    """The one-second series that lies beside a record; empty where none was saved."""
+    """The one-second series next to a record; empty where none was saved."""
     file = path.parent / record.files.get("series", "")
     if not file.is_file():
         return "[]"

@@ -1,4 +1,4 @@
-"""What the manifest of a matrix says: the cells, what is compared with what, and how the machine did meanwhile."""
+"""The manifest of a matrix: the cells, what is compared with what, and the host checks."""
 
 from typing import Literal
 
@@ -22,14 +22,14 @@ class CellPart(Part):
 
 
 class ComparisonPart(Part):
-    """A cell and the one that it is compared with."""
+    """A cell and the one it is compared with."""
 
     cell: str
     baseline: str
 
 
 class HostCheck(Part):
-    """The machine before a block: turns of a loop in half a second of processor time, and the median of 50 fsyncs."""
+    """The machine before a block: loop iterations in half a second of processor time, and the median of 50 fsyncs."""
 
     block: int
     cpu_turns: int
@@ -44,9 +44,9 @@ class MatrixPart(Part):
     question: str
     note: str
     key: str
-    """Identity of the plan: an unfinished result with the same one is gone on with."""
+    """Identity of the plan: an unfinished result with the same one is resumed."""
     host_class: str
-    """Processor, cores, engine, storage: what calibration belongs to."""
+    """Processor, cores, engine, storage: the host that a calibration holds for."""
     seed: int
     blocks: int
     adjustment: Adjustment = "Benjamini-Hochberg"
@@ -67,11 +67,14 @@ class MatrixPart(Part):
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By variant, the variables that component, settings and SET= gave its servers."""
     calibrated: dict[str, float] | None = None
-    """What was known of the host's noise when it was judged, of the canary's workload, by metric; empty: nothing;
-    null: not judged yet."""
+    """Host noise known when it was judged, for the canary's workload, by metric; empty: none; null: not judged yet."""
     calibrated_others: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """The same of every other workload of its cells that the host was calibrated for."""
+    """The same for every other workload of its cells that the host was calibrated for."""
     overhead_s: float | None = None
-    """Wall time beside warm-up and measured seconds; null for a matrix that was not run in one go."""
-    foreseen_overhead_s: float | None = None
-    """The same as the prediction had it for a machine like the one it was measured on."""
+    """Wall time besides warm-up and measured seconds; null for a matrix that was not run in one go."""
+    estimated_overhead_s: float | None = Field(
+        default=None,
+        validation_alias=AliasChoices("estimated_overhead_s", "foreseen_overhead_s"),
+        serialization_alias="foreseen_overhead_s",
+    )
+    """The same as estimated for a machine like the one that the estimate was measured on."""

@@ -1,4 +1,4 @@
-"""Records → what a comparison sees of them: figures by metric, and whether each cell ran steadily."""
+"""Records → observations for a comparison: values by metric, and whether each cell ran steadily."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -11,13 +11,13 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.steadiness import Shift, changes
 
 Series = Callable[[Record], Sequence[float]]
-"""Transactions a second of a record's measured window, second by second."""
+"""Transactions per second of a record's measured window, second by second."""
 
 
 def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, known: Known) -> Judged:
     """The verdicts on a matrix's records, adjusted as its plan says over all of its primary comparisons.
 
-    ``known``: what the host is calibrated for, as `noise_of` has it.
+    ``known``: what the host is calibrated for, as `noise_of` returns it.
     """
     skipped = {cell.name for cell in part.cells if cell.skipped}
     pairs = [
@@ -28,13 +28,13 @@ def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, kn
 
 
 def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str, list[float]]:
-    """What the canary says of the host's own noise, by every metric there is."""
+    """The host's own noise according to the canary, by metric."""
     runs = observations(list(records), lambda _: (), part.depth)
     return {name: differences_of(runs, _canary(part), name) for name in METRICS}
 
 
 def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
-    """What was noted of the host's noise when the result was judged; for one that was not, what is known now."""
+    """The host noise noted when the result was judged; if it was not judged, what is known now."""
     records = list(records)
     if part.calibrated is None:
         loads = dict.fromkeys(record.workload.name for record in records)
@@ -44,14 +44,14 @@ def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibrati
 
 
 def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> MatrixPart:
-    """The part with what was known of the host's noise: a report that is made later says the same."""
+    """The part with the known host noise: a later report says the same."""
     own = _load_of_canary(part, records)
     others = {load: dict(sds) for load, sds in known.items() if load != own}
     return part.model_copy(update={"calibrated": dict(known.get(own or "", {})), "calibrated_others": others})
 
 
 def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
-    """The kind of run that the canary was; None where it never ran."""
+    """The canary's kind of run; None if it never ran."""
     workload = _load_of_canary(part, records)
     return workload and kind_of_run(part.host_class, workload, part.seconds)
 
@@ -65,10 +65,10 @@ def _canary(part: MatrixPart) -> tuple[str, str]:
 
 
 def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
-    """One for each record of a block. No series of a slice is judged: what changes all variants alike cancels within
-    the block, what changes one widens the spread of its differences (docs/statistics.md, rule 4).
+    """One for each record of a block.
 
-    Block 0, where there is one, was a warm-up to be thrown away.
+    The series of a slice is not judged: what affects all variants alike cancels within the block, what affects one
+    widens the spread of its differences (docs/statistics.md, rule 4). Block 0, if any, is a discarded warm-up.
     """
     return [
         Observation(
@@ -85,6 +85,6 @@ def observations(records: Sequence[Record], series: Series, depth: str) -> list[
 
 
 def _changes(record: Record, series: Series) -> list[Shift] | None:
-    """Of a good run, each with its block; None for one that is too short."""
+    """Changes in a good run, each with its block; None for a run that is too short."""
     found = changes(series(record)) if record.status == "ok" else None
     return found and [replace(change, block=record.block) for change in found]

@@ -1,4 +1,4 @@
-"""The record: what one run leaves, as Pydantic models; missing is null and never 0, units stand in the names."""
+"""The record of one run, as Pydantic models; missing is null and never 0, units are in the names."""
 
 from typing import Literal
 
@@ -12,18 +12,18 @@ NodeRole = Literal["writer", "reader", "stale", "proxy", "manager", "monitor", "
 
 
 class Part(BaseModel):
-    """Base of everything in a record: no unknown keys, not changed once made."""
+    """Base of everything in a record: no unknown keys, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, serialize_by_alias=True)
 
 
 class NodeRecord(Part):
-    """One node as it was when the run began."""
+    """One node as it was when the run started."""
 
     name: str
     term: str
     role: NodeRole | None
-    """Asked of the server; null where it did not answer, or neither takes writes nor follows a server."""
+    """As the server reports it; null if it did not answer, or neither takes writes nor follows a server."""
     image: str | None
     image_id: str | None
     image_source: ImageOrigin | None
@@ -57,14 +57,14 @@ class PreparationRecord(Part):
     rows_per_table: int | None
     """Null where tables differ in their rows."""
     details: str | None = None
-    """What else tells this data from other: ``2 warehouses``."""
+    """What else distinguishes this data from other data: ``2 warehouses``."""
     reused: bool
     seconds: float | None
     """Duration of the preparation; null when the data was reused."""
 
 
 class WorkloadRecord(Part):
-    """What loaded the stack, with everything needed to type it by hand."""
+    """The load on the stack, with everything needed to repeat it by hand."""
 
     name: str
     threads: int
@@ -75,21 +75,21 @@ class WorkloadRecord(Part):
     rows_per_table: int | None
     distribution: str | None
     rate_per_s: int | None
-    """Transactions a second that were asked for; null: as fast as it goes."""
+    """Target transactions per second; null: as fast as possible."""
     options: dict[str, str | int | float | bool]
-    """What the workload itself is set to: the name of the sysbench script, the number of warehouses."""
+    """The workload's own options: the name of the sysbench script, the number of warehouses."""
     file_name: str | None = None
-    """Of the user's own workload."""
+    """For a user-defined workload."""
     file_sha256: str | None = None
     entry: EntryRecord | None = None
-    """Null for a run that never began."""
+    """Null for a run that never started."""
     preparation: PreparationRecord | None = None
     load_command: list[str] | None = None
     """The command as it ran in the client node."""
 
 
 class KindMetrics(Part):
-    """Figures of one kind of transaction; ``background``: it accompanied the load and is no part of its figures."""
+    """Figures of one kind of transaction; ``background``: it accompanied the load and is not part of its figures."""
 
     transactions: int
     tps: float | None = None
@@ -116,20 +116,20 @@ class Metrics(Part):
     latency_precision_percent: float | None = None
     """Width of the histogram's buckets: a percentile is known to within this share of itself."""
     latency_resolution_ms: float | None = None
-    """No percentile is known better than this, however short."""
+    """No percentile is more precise than this, however short."""
     tps_sd_1s: float | None = None
-    """Standard deviation of the one-second series; seconds of one run are no replicates."""
+    """Standard deviation of the one-second series; seconds of one run are not replicates."""
     points_1s: int | None = None
     """Number of one-second points behind ``tps_sd_1s``."""
     transactions: int | None = None
     queries: int | None = None
     connections: int | None = None
-    """Made by the load; null where it does not count them. A server may count each goodbye as a statement."""
+    """Opened by the load; null where it does not count them. A server may count each disconnect as a statement."""
     measured_s: float | None = None
     errors: int | None = None
     errors_by_code: dict[str, int] | None = None
     conflicts: int | None = None
-    """Transactions rolled back, which is expected: tried again after a deadlock, a lock wait, a certification; or
+    """Transactions rolled back as expected: retried after a deadlock, a lock wait or a certification conflict; or
     given up where the workload itself says so (code ``expected``)."""
     conflicts_by_code: dict[str, int] | None = None
     """As the load counted them, else from the servers' own counters; ``other``: what they do not count; null where
@@ -142,11 +142,11 @@ class Metrics(Part):
     client_cpu_ms_per_tx: float | None = None
     """Of the client node: the load generator, and the sampler."""
     by_kind: dict[str, KindMetrics] | None = None
-    """By kind of transaction; null where the load tells none apart."""
+    """By kind of transaction; null where the load does not distinguish kinds."""
 
 
 class HostLoad(Part):
-    """The machine during the measured window, from the one-second samples; null where the kernel does not tell."""
+    """The machine during the measured window, from the one-second samples; null where the kernel does not report it."""
 
     seconds: float | None = None
     cpu_busy_percent: float | None = None
@@ -160,14 +160,14 @@ class HostLoad(Part):
 
 
 class Inputs(Part):
-    """What the user changed at ``up`` beside the profile; files by name and sha256."""
+    """What the user changed at ``up`` besides the profile; files by name and sha256."""
 
     assignments: list[str] = Field(default_factory=list)
     cpus: str | None = None
     memory: str | None = None
     cpuset: str | None = None
     image: str | None = None
-    """What replaced the database image of the profile."""
+    """The image override: what replaced the database image of the profile."""
     cnf_name: str | None = None
     cnf_sha256: str | None = None
     init_name: str | None = None
@@ -225,7 +225,7 @@ class Record(Part):
     environment: Environment
     checks: list[CheckRecord]
     files: dict[str, str]
-    """What lies beside the record: a word for each file, with its path relative to the record."""
+    """The files next to the record: label → path relative to the record."""
 
     @property
     def counts(self) -> bool:

@@ -1,4 +1,4 @@
-"""Passwords kept out of what is saved: masking where they are expected, a refusal where they are not."""
+"""Keeps passwords out of saved files: masks them where they are expected, refuses to save where they are not."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ _SWITCHES = frozenset({"", "ON", "OFF", "0", "1"})
 
 
 class SecretFoundError(Exception):
-    """A password stands in something about to be saved. Says where, never what."""
+    """Text about to be saved contains a password. Says where, never what."""
 
 
 def mask(text: str, secrets: Collection[str]) -> str:
@@ -21,7 +21,7 @@ def mask(text: str, secrets: Collection[str]) -> str:
 
 
 def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
-    """Server variables with the value of every one that holds a password by its name or by its value masked."""
+    """Server variables, with each value masked that is a password by its name or by its content."""
 
     def shown(name: str, value: str) -> str:
         return MASK if _SECRET_NAME.search(name) and value not in _SWITCHES else mask(value, secrets)
@@ -30,8 +30,8 @@ def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> di
 
 
 def refuse_secrets(text: str, secrets: Collection[str], where: str) -> None:
-    """Raises SecretFoundError when a known password stands in ``text``; ``where`` names the file for the message."""
+    """Raises SecretFoundError if ``text`` contains a known password; ``where`` names the file for the message."""
     for secret in secrets:
         if secret in text:
             line = text[: text.index(secret)].count("\n") + 1
-            raise SecretFoundError(f"a password stands in {where}, line {line}: it is not saved")
+            raise SecretFoundError(f"{where} is not saved: line {line} contains a password")

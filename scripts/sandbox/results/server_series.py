@@ -1,4 +1,4 @@
-"""The one-second samples of a run → what each server did second by second: rates of counters, values of gauges."""
+"""The one-second samples of a run → each server's activity second by second: rates of counters, values of gauges."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any, Literal
 from pydantic_core import from_json
 
 Points = Sequence[float | None]
-"""By second since sampling began, the first interval first; None where a sample is missing."""
+"""By second since sampling started, the first interval first; None where a sample is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A status variable worth a picture. ``kind``: a rate is told per second, times ``factor``; a gauge as it is."""
+    """A status variable worth plotting. ``kind``: a rate is shown per second, times ``factor``; a gauge as it is."""
 
     name: str
     group: str
@@ -57,13 +57,13 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("Bytes_sent", "network", "MB/s", factor=1e-6),
     Counter("Bytes_received", "network", "MB/s", factor=1e-6),
 )
-"""In the order in which they are shown."""
+"""In display order."""
 
 
 def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, list[float | None]]]:
     """By server and counter, the points of the first ``seconds`` intervals of ``samples.jsonl``.
 
-    A counter that the server does not have is absent. Lines that are no samples are passed over.
+    A counter that the server does not have is absent. Lines that are not samples are skipped.
     """
     sampled: dict[str, list[Mapping[str, Any] | None]] = {}
     for line in lines:
@@ -83,7 +83,7 @@ def added_up(servers: Mapping[str, Mapping[str, Points]]) -> dict[str, list[floa
 
 
 def _sample(line: bytes) -> dict[str, Any] | None:
-    """A line that is a sample of a server; the sampler was killed in the middle of a line at worst."""
+    """A line as a sample of a server; None for others, such as one cut off when the sampler was killed."""
     try:
         found = from_json(line, cache_strings="keys")
     except ValueError:

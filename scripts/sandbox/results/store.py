@@ -1,4 +1,4 @@
-"""The folder of a result: the only part of `results` that touches files; every write is whole or not there."""
+"""The folder of a result: the only part of `results` that touches files; every write is atomic."""
 
 import csv
 import os
@@ -25,7 +25,7 @@ class RunEntry(Part):
 
 
 class Manifest(Part):
-    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is under way, or when it was killed."""
+    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
 
     schema_version: Literal[1] = 1
     kind: Literal["bench", "matrix"]
@@ -35,7 +35,7 @@ class Manifest(Part):
     started_utc: AwareDatetime
     ended_utc: AwareDatetime | None = None
     tool_commit: str | None = None
-    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside of git."""
+    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
     runs: list[RunEntry] = Field(default_factory=list)
     matrix: MatrixPart | None = None
     """What a matrix compares; null for a bench."""
@@ -70,13 +70,13 @@ def slug_of(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultFolder:
-    """``results/<utc>-<slug>/``: made by ``create``, filled run by run, closed by ``finish``."""
+    """``results/<utc>-<slug>/``: created by ``create``, filled run by run, closed by ``finish``."""
 
     path: Path
 
     @classmethod
     def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
-        """Makes the folder; one more of the same second and slug gets a number. Raises OSError."""
+        """Creates the folder; another one of the same second and slug gets a number. Raises OSError."""
         results.mkdir(parents=True, exist_ok=True)
         stem = f"{utc_stamp(manifest.started_utc)}-{manifest.slug}"
         folder = cls(_make_new(results, stem))
@@ -86,27 +86,27 @@ class ResultFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as it stands on disk."""
+        """The manifest on disk."""
         return Manifest.model_validate_json((self.path / "manifest.json").read_text(encoding="utf-8"))
 
     def start_run(self, cell: str, block: int) -> Path:
-        """Folder ``runs/<cell>.<block>``, made new; what a run that was cut short left in it goes."""
+        """Folder ``runs/<cell>.<block>``, created empty; removes what an interrupted run left in it."""
         folder = self.path / "runs" / f"{cell}.{block}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return folder
 
     def record(self, cell: str, block: int) -> Record:
-        """A saved record. Raises OSError where there is none."""
+        """A saved record. Raises OSError if it does not exist."""
         path = self.path / "runs" / f"{cell}.{block}" / "record.json"
         return Record.model_validate_json(path.read_text(encoding="utf-8"))
 
     def records(self) -> list[Record]:
-        """Every saved record, in the order in which the runs were."""
+        """Every saved record, in execution order."""
         return [self.record(*_cell_and_block(entry.run)) for entry in self.manifest.runs]
 
     def readable_records(self) -> tuple[list[Record], dict[str, str]]:
-        """The same without what is broken or gone; and that, by the run's name with the reason."""
+        """The same without broken and missing records; and those, by the run's name, with the reason."""
         records, broken = [], {}
         for entry in self.manifest.runs:
             try:
@@ -116,7 +116,7 @@ class ResultFolder:
         return records, broken
 
     def series(self, record: Record) -> list[float]:
-        """Transactions a second of the measured window, second by second; empty where no series was saved."""
+        """Transactions per second of the measured window, second by second; empty where no series was saved."""
         return self.seconds(record).get("tps", [])
 
     def seconds(self, record: Record) -> dict[str, list[float]]:
@@ -134,7 +134,7 @@ class ResultFolder:
         return path.read_bytes().splitlines() if path.is_file() else []
 
     def raw_files(self, record: Record) -> dict[str, str]:
-        """The record and every file beside it that exists: a word for each, with its path from the result's folder."""
+        """The record and every existing file next to it: label → path relative to the result's folder."""
         run = f"runs/{record.cell}.{record.block}"
         named = {"record": "record.json", **record.files}
         return {word: f"{run}/{path}" for word, path in named.items() if (self.path / run / path).is_file()}
@@ -144,36 +144,36 @@ class ResultFolder:
         return self.path / "runs" / f"{record.cell}.{record.block}"
 
     def note_calibration(self, noted: MatrixPart) -> None:
-        """Enters the part with what was known of the host's noise when the result was judged (`observe.noted`)."""
+        """Stores the part with the host noise known when the result was judged (`observe.noted`)."""
         self._write_manifest(self.manifest.model_copy(update={"matrix": noted}))
 
     def note_blocks(self, blocks: int) -> MatrixPart:
-        """Enters how many blocks a matrix has by now; returns its part. Raises ValueError for a result of no matrix."""
+        """Stores how many blocks a matrix has by now; returns its part. Raises ValueError if it is not a matrix."""
         part = self.manifest.matrix
         if part is None:
-            raise ValueError(f"{self.path.name} is no matrix")
+            raise ValueError(f"{self.path.name} is not a matrix")
         part = part.model_copy(update={"blocks": blocks})
         self._write_manifest(self.manifest.model_copy(update={"matrix": part}))
         return part
 
     def note_host_check(self, check: HostCheck) -> None:
-        """Enters how fast the machine was before a block."""
+        """Stores the host check before a block."""
         manifest = self.manifest
         if manifest.matrix is not None:
             matrix = manifest.matrix.model_copy(update={"host_checks": [*manifest.matrix.host_checks, check]})
             self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
 
     def note_overhead(self, overhead_s: float, estimated_s: float) -> None:
-        """Enters what a matrix took beside its load: the next prediction on this host is made from it."""
+        """Stores what a matrix took besides its load: the next estimate on this host uses it."""
         manifest = self.manifest
         if manifest.matrix is not None:
-            times = {"overhead_s": round(overhead_s, 1), "foreseen_overhead_s": round(estimated_s, 1)}
+            times = {"overhead_s": round(overhead_s, 1), "estimated_overhead_s": round(estimated_s, 1)}
             self._write_manifest(manifest.model_copy(update={"matrix": manifest.matrix.model_copy(update=times)}))
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
-        """Writes the record and enters it in the manifest; returns its path.
+        """Writes the record and adds it to the manifest; returns its path.
 
-        Raises SecretFoundError when a password stands in the record, OSError when it cannot be written.
+        Raises SecretFoundError if the record contains a password, OSError when it cannot be written.
         """
         text = record.to_json()
         name = f"{record.cell}.{record.block}"
@@ -186,7 +186,7 @@ class ResultFolder:
         return path
 
     def finish(self, ended_utc: datetime) -> None:
-        """Notes the end and moves the link ``results/latest`` here."""
+        """Stores the end time and points the link ``results/latest`` here."""
         self._write_manifest(self.manifest.model_copy(update={"ended_utc": ended_utc}))
         link = self.path.parent / f".latest.{os.getpid()}.tmp"
         link.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from sandbox.results.record import Environment, HostLoad, Metrics, Record, Workl
 from sandbox.results.store import Manifest
 
 Part = Literal["manifests", "records", "servers", "seconds"]
-"""What is loaded by itself. The last two are large, and wait for a query that names one of their views."""
+"""Parts that are loaded separately. The last two are large, and wait for a query that names one of their views."""
 
 ALWAYS: tuple[Part, ...] = ("manifests", "records")
 LATER: dict[str, Part] = {"variables": "servers", "status_delta": "servers", "seconds": "seconds"}
@@ -35,7 +35,7 @@ TABLES = [
     "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
     *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
 ]
-"""``loaded``: which state of which file is in; ``broken``: why it is not, though it was read."""
+"""``loaded``: which file is loaded in which state; ``broken``: why a file that was read is not."""
 
 
 def _flat(model: type, prefix: str, without: tuple[str, ...] = ()) -> str:
@@ -43,7 +43,7 @@ def _flat(model: type, prefix: str, without: tuple[str, ...] = ()) -> str:
 
 
 def _runs() -> str:
-    """One row a run that was not thrown away; the server is the writer where one is known, else the first."""
+    """One row per run that was not discarded; the server is the writer where one is known, else the first."""
     answered = "list_filter(r.nodes, lambda node: node.server_version IS NOT NULL"
     return f"""
         SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
@@ -61,7 +61,7 @@ def _runs() -> str:
         LEFT JOIN manifests_loaded m USING (result)
         LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
         WHERE r.block > 0
-    """  # noqa: S608  (names of fields, nothing that anybody typed)
+    """  # noqa: S608  (field names, no user input)
 
 
 VIEWS = {
@@ -107,16 +107,16 @@ VIEWS = {
               FROM seconds_loaded s JOIN records_loaded r USING (path))
     """,
 }  # fmt: skip
-"""What a query sees, by name."""
+"""The views that a query sees, by name."""
 
 ABOUT_VIEWS = {
-    "runs": "one row a run: cell, block, status, load, every metric, server, machine",
-    "results": "one row a result: a bench, or a matrix with its question and plan",
+    "runs": "one row per run: cell, block, status, load, every metric, server, machine",
+    "results": "one row per result: a bench, or a matrix with its question and plan",
     "cells": "the cells of each matrix with their levels",
     "nodes": "the nodes of each run: role, image, digest, version",
-    "checks": "the verdicts on each run",
+    "checks": "the verdicts of the checks on each run",
     "variables": "effective variables of every server of every run",
-    "status_delta": "what every server counted during each run",
+    "status_delta": "how every server's status counters changed during each run",
     "seconds": "the one-second series of every run",
 }
 
@@ -124,5 +124,5 @@ DEFINITIONS = [*TABLES, *(f"CREATE VIEW {name} AS {select}" for name, select in 
 
 
 def version(library: str) -> str:
-    """Of an index: another one, or one that another version of DuckDB made, is made anew."""
+    """Of an index: one with a different version, or made by another version of DuckDB, is rebuilt."""
     return hashlib.sha256("\n".join([library, *DEFINITIONS]).encode()).hexdigest()

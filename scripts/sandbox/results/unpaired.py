@@ -1,4 +1,4 @@
-"""Two results → comparisons: cells matched by their levels, runs of two sittings compared without pairs."""
+"""Two results → comparisons: cells matched by their levels, their runs compared without pairs."""
 
 import math
 import statistics
@@ -20,7 +20,7 @@ BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 
 @dataclass(frozen=True)
 class ResultSide:
-    """One of the two results. ``judged``: what its own canary says; None for a bench, which has none."""
+    """One of the two results. ``judged``: by its own canary; None for a bench, which has no canary."""
 
     name: str
     manifest: Manifest
@@ -30,7 +30,7 @@ class ResultSide:
 
     @property
     def cells(self) -> dict[str, dict[str, str]]:
-        """Cell → its levels; a bench is one cell, known by its workload. The canary is no cell of its own."""
+        """Cell → its levels; a bench is one cell, identified by its workload. The canary is not a cell."""
         if self.manifest.matrix is None:
             return {each.cell: {"workload": each.workload.name} for each in self.records}
         return {cell.name: cell.levels for cell in self.manifest.matrix.cells if not cell.skipped}
@@ -44,7 +44,7 @@ class ResultSide:
 
     @property
     def host_class(self) -> str | None:
-        """Processor, cores, engine, storage; None where no run got so far as to ask."""
+        """Processor, cores, engine, storage; None if no run got far enough to ask."""
         if self.manifest.matrix:
             return self.manifest.matrix.host_class
         machine = next((each.environment for each in self.records if each.environment.engine_version), None)
@@ -54,11 +54,11 @@ class ResultSide:
         return f"{cpu}, {machine.cpus} cores, engine {machine.engine_version}, {machine.storage_driver}"
 
     def workload(self, cell: str) -> str:
-        """What loaded a cell; empty where it never ran."""
+        """The workload of a cell; empty if it never ran."""
         return next((each.workload.name for each in self.records if each.cell == cell), "")
 
     def kind(self, workload: str) -> str | None:
-        """The kind of run, as calibration knows it."""
+        """The kind of run, as calibrations define it."""
         if not self.host_class or not self.records:
             return None
         seconds = self.manifest.matrix.seconds if self.manifest.matrix else self.records[0].workload.seconds
@@ -67,17 +67,17 @@ class ResultSide:
 
 @dataclass(frozen=True, slots=True)
 class UnpairedVerdict:
-    """What is said of one metric of one cell, B against A. ``judgement`` None: a side has no run that was ok."""
+    """The verdict on one metric of one cell, B against A. ``judgement`` None: a side has no run that was ok."""
 
     levels: Mapping[str, str]
     metric: str
     runs: tuple[int, int]
-    """That were ok, of A and of B."""
+    """Number of runs that were ok, of A and of B."""
     typical: tuple[float | None, float | None]
     """Medians of A and of B, in the metric's unit."""
     judgement: Judgement | None
     lost: int
-    """Runs of both sides that failed for reasons of the environment."""
+    """Runs of both sides that failed because of the environment."""
     workload: str = ""
     """The one whose noise sets the margin."""
 
@@ -94,7 +94,7 @@ class Unpaired:
     verdicts: Sequence[UnpairedVerdict]
     noise: Mapping[tuple[str, str], Noise]
     unfit: Sequence[str]
-    """Sides whose own canary was not fit."""
+    """Sides whose own canary was unfit."""
     only: Mapping[str, Sequence[Mapping[str, str]]]
     """Cells that the other side does not have, by side."""
 
@@ -123,7 +123,7 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
     for verdict, (cell, other) in zip(plain, pairs * len(metrics), strict=True):
         judgement = verdict.judgement and judge(verdict.judgement.effect, next(adjusted), len(effects))
         if judgement and min(verdict.runs) < 2:
-            judgement = replace(judgement, blocks_needed=None)  # one run tells nothing of how many it would take
+            judgement = replace(judgement, blocks_needed=None)  # one run cannot show how many are needed
         if judgement:
             judgement = qualified(judgement, bool(unfit), [shares[0].get(cell, 0.0), shares[1].get(other, 0.0)])
         verdicts.append(replace(verdict, judgement=judgement))
@@ -131,9 +131,9 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
 
 
 def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float], noise_sd: float) -> Effect:
-    """B against A, each a value a run on the metric's scale; ``noise_sd``: of A/A differences of two runs.
+    """B against A, one value per run on the metric's scale; ``noise_sd``: of A/A differences of two runs.
 
-    ``blocks`` is the number of runs that two sides of equal size would have to tell as much: 2ab / (a + b).
+    ``blocks``: the runs per side that would be as informative if both sides had equally many: 2ab / (a + b).
     """
     blocks = max(1, int(2 * len(first) * len(second) / (len(first) + len(second))))
     return Effect(
@@ -148,7 +148,7 @@ def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float
 
 
 def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
-    """Values as they are compared: logarithms for a ratio, without what has none."""
+    """Values on the scale of the comparison: logarithms for a ratio, without values that have none."""
     known = [value for value in values if value is not None]
     return [math.log(value) for value in known if value > 0] if metric.scale == "ratio" else known
 
@@ -183,7 +183,7 @@ def _values(side: ResultSide, cell: str, metric: Metric) -> list[float]:
 
 
 def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, known: Calibration) -> Noise:
-    """The largest of the two canaries and, where both ran on one kind of host, of what that is calibrated for."""
+    """The largest noise of the two canaries and, where both ran on one kind of host, of its calibration."""
     kind = first.kind(load)
     sds = (known.sds(kind) or {}) if kind and kind == second.kind(load) else {}
     canaries = [

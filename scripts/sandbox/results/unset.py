@@ -12,8 +12,8 @@ from sandbox.results.variants import VariantDifference, differences, unasked
 class UnsetDifferences:
     """One variant against the baseline's, both by the name of a cell that ran there.
 
-    ``causes``: in what of image, version, CPUS, MEMORY and CPUSET the variants differ; empty where in none, so that the
-    values follow from what was asked for. ``values``: of variables that both servers have; ``only_one``: how many
+    ``causes``: which of image, version, CPUS, MEMORY and CPUSET differ between the variants; empty if none, so that the
+    values follow from the requested change. ``values``: of variables that both servers have; ``only_one``: how many
     variables one of them lacks.
     """
 
@@ -25,7 +25,7 @@ class UnsetDifferences:
 
 
 def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[UnsetDifferences]:
-    """One for each pair of stacks that is compared and differs so, from the first good record of either."""
+    """One for each compared pair of stacks that differs so, from the first good record of each."""
     first: dict[str, Record] = {}
     for record in records:
         if record.status == "ok" and record.variables:
@@ -47,7 +47,7 @@ def _between(part: MatrixPart, pair: tuple[str, str], variant: Record, baseline:
 
 
 def _causes(variant: Record, baseline: Record) -> tuple[str, ...]:
-    """Servers alone: a proxy beside them sets no variable of theirs."""
+    """Servers only: a proxy next to them sets none of their variables."""
     ours, theirs = variant.environment.inputs, baseline.environment.inputs
     limits = {"CPUS": "cpus", "MEMORY": "memory", "CPUSET": "cpuset"}
     nodes = [[node for node in record.nodes if node.name in record.variables] for record in (variant, baseline)]

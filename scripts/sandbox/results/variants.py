@@ -1,4 +1,4 @@
-"""Whether variants differ only in what was asked for: their servers' effective variables, compared."""
+"""Whether variants differ only as requested: compares their servers' effective variables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false"
 """One server says 1 where another says ON."""
 
 _RENAMED = {"tx_isolation": "transaction_isolation", "tx_read_only": "transaction_read_only"}
-"""What MariaDB before 11.1 and MySQL before 5.7.20 call a variable, whose option in a file has the newer name already.
+"""Old names, in MariaDB before 11.1 and MySQL before 5.7.20, of variables whose file option has the newer name already.
 
-Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server has it by one of
-the two.
+Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server has one of
+the two names.
 """
 
 
@@ -49,7 +49,7 @@ def _spread_out(variables: Variables) -> dict[str, str]:
 
 
 def _one_name(variable: str) -> str:
-    """One name for a variable, however it is typed and whatever a server's version calls it."""
+    """One name for a variable, however it is typed and whatever the server version calls it."""
     name = canonical(variable)
     return _RENAMED.get(name, name)
 
@@ -71,10 +71,10 @@ def _word(value: str) -> str:
 def unasked(
     found: list[VariantDifference], planned_baseline: Variables, planned_variant: Variables
 ) -> tuple[list[VariantDifference], list[VariantDifference]]:
-    """(wrong, free): what a layer set alike in both and is not alike; and what no layer set at all.
+    """(wrong, free): variables that a layer set to the same value in both, yet differ; and those that no layer set.
 
-    ``planned``: the variables that component, settings and SET= give the servers of each variant. What they give
-    differently was asked for.
+    ``planned``: the variables that component, settings and SET= give the servers of each variant. What they set
+    differently was requested.
     """
     of_baseline, of_variant = _by_one_name(planned_baseline), _by_one_name(planned_variant)
     wrong, free = [], []
@@ -93,9 +93,9 @@ def not_in_effect(
 ) -> list[VariantDifference]:
     """Settings of SET= that are not in effect (``baseline``: as typed, ``variant``: the server's answer).
 
-    ``asked``: (term or None, name, value) as SET= takes them, the last one of a name counts. A server that has no such
-    variable says nothing; what it refuses to start with is its own affair. But the isolation, which every server has,
-    is not proved by one that does not say it.
+    ``asked``: (term or None, name, value) as SET= takes them; the last one of a name counts. A server without the
+    variable is ignored; refusing an unknown one at startup is its own job. But every server has the isolation level,
+    so a missing answer does not prove it.
     """
     found = []
     for server, variables in servers.items():
@@ -115,9 +115,9 @@ def _is_proved(name: str, value: str, answer: str | None) -> bool:
 
 
 def refusal(found: VariantDifference) -> str:
-    """What `not_in_effect` has found, in words."""
+    """A finding of `not_in_effect`, in words."""
     if found.variant is None:
-        return f"{found.server} has no {found.variable} to prove {found.baseline} by"
+        return f"{found.server} has no {found.variable}, so {found.baseline} cannot be verified"
     return f"{found.server}: {found.variable} is {found.variant}, not {found.baseline}"
 
 

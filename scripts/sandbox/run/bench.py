@@ -1,4 +1,4 @@
-"""One measurement of a running stack, with a result folder of its own."""
+"""One measurement of a running stack, in its own result folder."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -31,8 +31,8 @@ def bench(
     """Measures a stack once; the record is on disk under ``results`` when this returns.
 
     ``on_event`` gets a Progress for each step and a Second for each second of load. Ctrl-C gives a record with status
-    ``interrupted``. Raises SandboxError before anything is left for a request that cannot be met, SecretFoundError for
-    a record that would hold a password, and any unforeseen error after its record is written.
+    ``interrupted``. Raises SandboxError, before it writes anything, for a request that cannot be met; SecretFoundError
+    for a record that would contain a password; any unexpected error once its record is written.
     """
     series: list[Second] = []
 

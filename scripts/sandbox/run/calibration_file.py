@@ -1,4 +1,4 @@
-"""The user's calibrations on disk: one file in the cache, shared by all checkouts as the engine is."""
+"""The user's calibrations on disk: one file in the cache, shared by all checkouts, like the engine."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ def calibration_path() -> Path:
 
 
 def read_calibration() -> Calibration:
-    """What is known; nothing where there is no file, or one that cannot be understood: it is a cache."""
+    """The known calibrations; empty where the file is missing or invalid, since it is only a cache."""
     try:
         return Calibration.model_validate_json(calibration_path().read_text(encoding="utf-8"))
     except (OSError, ValidationError):
@@ -26,7 +26,7 @@ def read_calibration() -> Calibration:
 
 
 def change_calibration(change: Callable[[Calibration], Calibration]) -> Calibration:
-    """Reads, changes and writes it, one command at a time. Raises OSError where the cache cannot be written."""
+    """Reads, changes and writes the file, one command at a time. Raises OSError where it cannot be written."""
     with locked("calibration", lambda: None):
         changed = change(read_calibration())
         calibration_path().parent.mkdir(parents=True, exist_ok=True)

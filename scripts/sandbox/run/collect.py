@@ -1,4 +1,4 @@
-"""What is saved beside the record, however the run ended: one-second series, logs, fingerprint; free of passwords."""
+"""Saves the files next to the record, however the run ended: series, logs, fingerprint; passwords are masked."""
 
 import csv
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from sandbox.workloads.common.model import Second
 
 
 def collect(run: Run) -> None:
-    """Saves what there is; what cannot be had becomes a check that says so, and the rest is saved all the same."""
+    """Saves everything available; each part that cannot be saved becomes a check that says so."""
     _attempt(run, "series_saved", _save_series)
     _attempt(run, "logs_saved", _save_logs)
     _attempt(run, "environment_known", _know_environment)
@@ -49,7 +49,7 @@ def _know_environment(run: Run) -> None:
 
 
 def _drop_unwritten(run: Run) -> None:
-    """A step may have named a file that it never came to write, or that stayed empty."""
+    """A step may have registered a file that it never wrote, or that stayed empty."""
     for word, name in list(run.files.items()):
         path = run.folder / name
         if not path.exists() or not path.stat().st_size:

@@ -28,7 +28,7 @@ _ROLE_OF_KIND: dict[Kind, NodeRole] = {
 
 
 def compose_record(run: Run, status: Status, reason: str | None) -> Record:
-    """The record; passwords masked wherever text came from a server or a tool."""
+    """The record, with passwords masked in all text from a server or a tool."""
     return Record(
         run_id=run.run_id,
         profile=run.stack.profile,
@@ -72,7 +72,7 @@ def _node(run: Run, node: StackNode) -> NodeRecord:
 def record_without_stack(
     asked: BenchRequest, result: str, cell: str, block: int, profile: str, reason: str, started_utc: datetime
 ) -> Record:
-    """The record of a run that never began, because its stack could not be had."""
+    """The record of a run that never started, because its stack was not available."""
     return Record(
         run_id=f"{result}/{cell}.{block}",
         profile=profile,

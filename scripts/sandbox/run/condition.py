@@ -1,4 +1,4 @@
-"""What must hold of a cell's runs, or they have measured something else: declared in the matrix, asked of samples."""
+"""Conditions that a cell's runs must meet to be valid: declared in the matrix, checked against the samples."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -8,25 +8,25 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from sandbox.plan.catalog import Text
 
 CONDITION = "condition"
-"""Begins the name of the check that a condition leaves in the record."""
+"""Prefix of the name of a condition's check in the record."""
 
 
 class Condition(BaseModel):
-    """A status variable of the servers, summed over those that the load reaches, and its bound.
+    """A status variable, summed over the servers that the load reaches, and its bound.
 
-    ``where``: levels at which it must hold, by factor; a factor that is not named has no say.
+    ``where``: levels at which it must hold, by factor; a factor that is not named does not matter.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     where: dict[str, list[str]] = Field(default_factory=dict)
     status: Text
     take: Literal["median", "highest", "increase"] = "median"
-    """Of the one-second samples: their median, the highest, or the last less the first."""
+    """Of the one-second samples: their median, the highest, or the last minus the first."""
     at_most: float | None = None
     below_share_of_threads: float | None = Field(default=None, gt=0)
-    """0.5: less than half as many as the load has threads."""
+    """0.5: less than half the load's threads."""
     because: str
-    """What an unmet condition means, for the reason in the record."""
+    """What it means when the condition is not met: the reason in the record."""
 
     @field_validator("where", mode="before")
     @classmethod
@@ -40,11 +40,11 @@ class Condition(BaseModel):
         return self
 
     def holds_for(self, levels: Mapping[str, str]) -> bool:
-        """Whether a cell of these levels must meet it."""
+        """Whether a cell with these levels must meet it."""
         return all(levels.get(factor) in wanted for factor, wanted in self.where.items())
 
     def met_by(self, value: float, threads: int) -> bool:
-        """Whether a value of a run with so many threads is within the bound."""
+        """Whether the value of a run with this many threads is within the bound."""
         if self.at_most is not None:
             return value <= self.at_most
         return value < self._share * threads
@@ -61,12 +61,12 @@ class Condition(BaseModel):
 
 
 def level_name(value: Any) -> str:
-    """YAML takes on, off, yes and no for booleans; a level is what was typed."""
+    """The level as typed: YAML reads on, off, yes and no as booleans."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def levels_by_factor(given: Any) -> Any:
-    """``{threads: 64}`` and ``{threads: [64, 256]}`` alike as lists of names."""
+    """Both ``{threads: 64}`` and ``{threads: [64, 256]}`` as lists of names."""
     if not isinstance(given, Mapping):
         return given
     return {

@@ -1,4 +1,4 @@
-"""Carries one run out: its steps in order, and a record whatever comes of them."""
+"""Executes one run: its steps in order, then a record, whatever their outcome."""
 
 from collections.abc import Callable
 
@@ -21,14 +21,14 @@ STEPS: tuple[tuple[str, Callable[[Run], None]], ...] = (
 
 
 def execute(run: Run, result: ResultFolder) -> Record:
-    """The record, saved in ``result``. An unforeseen error goes on to the caller once its record is saved.
+    """Runs the steps and saves the record in ``result``. An unexpected error propagates once its record is saved.
 
-    Raises SecretFoundError for a record that would hold a password.
+    Raises SecretFoundError for a record that would contain a password.
     """
     try:
         status, reason = _take_steps(run)
     except Exception as error:
-        _leave(run, result, "failed", f"unforeseen {type(error).__name__}: {error}")
+        _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
         raise
     return _leave(run, result, status, reason)
 
@@ -58,7 +58,7 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
 
 
 def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
-    """A failure for which a node's death accounts is not the workload's; nor one after which the engine is gone."""
+    """A failure after a node's death, or after the engine stopped answering, is not the workload's."""
     try:
         dead = steps.died(run) if status == "failed" else {}
     except SandboxError as error:
@@ -76,7 +76,7 @@ def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -
         run.session.on_event(Progress("save", "record, logs, samples"))
         collect(run)
     except KeyboardInterrupt:
-        status, reason = "interrupted", reason or "interrupted while logs were saved"
+        status, reason = "interrupted", reason or "interrupted while saving logs"
     record = compose_record(run, status, reason)
     result.save(record, run.secrets)
     return record

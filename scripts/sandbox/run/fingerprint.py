@@ -1,4 +1,4 @@
-"""The fingerprint of the machine where the containers run: engine, processor, memory, kernel, file systems."""
+"""The fingerprint of the machine on which the containers run: engine, processor, memory, kernel, file systems."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -14,7 +14,7 @@ from sandbox.workloads.common.in_client import ask_script
 def take_fingerprint(
     stack: RunningStack, client: str, servers: Iterable[StackNode], before: Mapping[str, ServerState]
 ) -> Environment:
-    """Asked of the engine and of the client node, never of the machine this process runs on. Raises SandboxError."""
+    """Asks the engine and the client node, never the machine that this process runs on. Raises SandboxError."""
     engine = stack.engine()
     machine = ask_script(stack, client, in_client.__name__, "fingerprint", None)
     inputs = asdict(stack.inputs)

@@ -31,7 +31,7 @@ def host_load(lines: Sequence[Mapping[str, Any]]) -> HostLoad:
 
 
 def _cpu_percent(first: Mapping[str, Any], last: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Busy share and stolen share of all processors, percent; None where no tick passed."""
+    """Busy time and steal time of all processors, percent; None where no tick passed."""
     before, after = first["host"]["cpu_ticks"], last["host"]["cpu_ticks"]
     ticks = {name: after[name] - before[name] for name in after}
     total = sum(ticks.values())

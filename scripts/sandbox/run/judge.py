@@ -1,4 +1,4 @@
-"""Verdicts on a run: were the settings in effect, did the load reach the servers, did they all live. Pure."""
+"""Verdicts on a run: were the settings in effect, did the load reach the servers, did all nodes survive. Pure."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,13 @@ from sandbox.run.condition import CONDITION, Condition
 from sandbox.stack.protocol import SettingProof
 
 REACHED_SHARE = 0.98
-"""Share of the load's statements that the servers must have counted; a proxy may answer a few by itself."""
+"""Share of the load's statements that the servers must have counted; a proxy may answer a few on its own."""
 
 ALONE_SHARE = 1.1
-"""Above this multiple of the load's statements, somebody else was at work too."""
+"""Above this multiple of the load's statements, other clients were active too."""
 
 PROBES_PER_S = 20
-"""Statements a second and server that probes, proxies and our own sampler may send."""
+"""Statements per second and server that probes, proxies and our own sampler may send."""
 
 SAMPLED_SHARE = 0.9
 
@@ -28,7 +28,7 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
     if not proofs:
         return _check("settings_in_effect", "skipped", "the profile has no setting")
     if not wrong:
-        return _check("settings_in_effect", "pass", f"{len(proofs)} proofs answered as they should")
+        return _check("settings_in_effect", "pass", f"{len(proofs)} proofs passed")
     text = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
     return _check("settings_in_effect", "fail", text)
 
@@ -47,7 +47,7 @@ def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, i
 def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:
     """The servers that answered the load, with their counts; None for a load that counts no statements.
 
-    The busiest is always one of them; another only when probes cannot account for what it counted.
+    The busiest is always one of them; another only when probes cannot explain its count.
     """
     if not metrics.queries:
         return None
@@ -57,11 +57,11 @@ def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] |
 
 
 def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int]) -> CheckRecord:
-    """Whether the servers were busy with this load only."""
+    """Whether this was the only load on the servers."""
     name, counted = "load_alone", sum(answered.values())
     if metrics.queries is None or metrics.measured_s is None:
         return _uncounted(name, failure)
-    # A goodbye is counted as a statement, and a proxy has a word with the server for each client of its own.
+    # COM_QUIT counts as a statement, and a proxy sends the server a statement of its own for each client.
     sent = metrics.queries + 2 * (metrics.connections or 0)
     allowed = ALONE_SHARE * sent + PROBES_PER_S * len(answered) * metrics.measured_s
     text = f"the servers counted {counted} statements for the {metrics.queries} of the load"
@@ -69,16 +69,16 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
 
 
 def nodes_alive(down_at_start: Mapping[str, str], died: Mapping[str, str]) -> CheckRecord:
-    """Whether every node ran from start to end; ``died``: those that ran at the start and did not at the end."""
+    """Whether every node ran from start to end; ``died``: nodes that ran at the start but not at the end."""
     if died:
         return _check("nodes_alive", "fail", "died during the run: " + _states(died))
     if down_at_start:
-        return _check("nodes_alive", "unknown", "did not run from the start: " + _states(down_at_start))
+        return _check("nodes_alive", "unknown", "not running at the start: " + _states(down_at_start))
     return _check("nodes_alive", "pass", "every node ran from start to end")
 
 
 def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> CheckRecord:
-    """Whether the one-second samples are there; ``expected``: samples asked for, by server."""
+    """Whether the one-second samples are complete; ``expected``: samples requested, by server."""
     short = {
         name: f"{sampled.get(name, 0)} of {count} samples"
         for name, count in expected.items()
@@ -92,13 +92,13 @@ def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> 
 def condition_met(
     condition: Condition, threads: int, samples: Mapping[str, Sequence[float]], servers: Sequence[str]
 ) -> CheckRecord:
-    """Whether a condition of the matrix held; ``samples``: of its status variable, by server. Unproved is unmet."""
+    """Whether a condition of the matrix was met; ``samples`` of its status variable, by server. No sample: not met."""
     name = f"{CONDITION}_{condition.status}"
     missing = [server for server in servers if not samples.get(server)]
     if missing or not servers:
-        return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} holds it")
+        return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} has it")
     value = sum(_taken(condition, samples[server]) for server in servers)
-    text = f"{condition.status} is {value:g} ({condition.take}), it must be {condition.bound(threads)}"
+    text = f"{condition.status} is {value:g} ({condition.take}), must be {condition.bound(threads)}"
     if condition.met_by(value, threads):
         return _check(name, "pass", text)
     return _check(name, "fail", f"{condition.because}: {text}")
@@ -111,7 +111,7 @@ def _taken(condition: Condition, samples: Sequence[float]) -> float:
 
 
 def verdict(failure: str | None, checks: Sequence[CheckRecord]) -> tuple[Status, str | None]:
-    """Status and reason of a run that went to its end; a node that died explains all that followed from it."""
+    """Status and reason of a completed run; a node's death explains everything that followed from it."""
     failed = {check.name: check.detail for check in checks if check.verdict == "fail"}
     if "nodes_alive" in failed:
         return "infra_error", failed["nodes_alive"]

@@ -1,4 +1,4 @@
-"""The one-second samples of every server and of the machine, taken in the client node while a load runs."""
+"""Takes one-second samples of every server and of the machine, in the client node, while a load runs."""
 
 import json
 import threading
@@ -19,9 +19,9 @@ END_LIMIT_S = 5.0
 
 
 class Sampler:
-    """Samples from entry to exit of its ``with`` block; every line goes to ``path`` as it comes.
+    """Samples from entry to exit of its ``with`` block; every line goes to ``path`` as it arrives.
 
-    It begins to connect when it is made: one that is never entered is to be closed.
+    It connects as soon as it is created: close one that is never entered.
     """
 
     def __init__(
@@ -34,13 +34,13 @@ class Sampler:
     ) -> None:
         self.host_lines: list[dict[str, Any]] = []
         self.sampled: Counter[str] = Counter()
-        """Samples of each server that hold its status."""
+        """Number of samples with a status, by server."""
         self.missed: Counter[str] = Counter()
-        """Samples of each server that hold the reason why there is no status."""
+        """Number of samples with a reason instead of a status, by server."""
         self.watched: dict[str, dict[str, list[float]]] = {status: {} for status in watched}
-        """Of each status variable asked for, its samples in order, by server."""
+        """Samples of each requested status variable in order, by server."""
         self.complaints: list[str] = []
-        """What the sampler printed that is no sample."""
+        """Lines from the sampler that are not samples."""
         self._path = path
         self._awaited = {target.name for target in targets_of(servers)}
         self._all_sampled = threading.Event()
@@ -63,7 +63,7 @@ class Sampler:
         return self
 
     def close(self) -> None:
-        """Ends it, also before it has begun; harmless after its block."""
+        """Ends it, even before it has started; harmless after its block."""
         self._stream.close_stdin()
         try:
             self._stream.wait(END_LIMIT_S)
@@ -71,7 +71,7 @@ class Sampler:
             self._stream.kill()
 
     def wait_for_first(self) -> None:
-        """Returns when every server has been sampled: a connection still to be made is no part of what is measured."""
+        """Returns when every server has been sampled, so that connecting is not part of the measurement."""
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(

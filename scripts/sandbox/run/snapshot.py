@@ -1,4 +1,4 @@
-"""What the servers say of themselves before and after a load, and the difference."""
+"""The servers' variables and status before and after a load, and the difference."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.sql import QueryResult, Rows, Statement, ask, targets_of
 
 CONFLICT_CODES = (1213, 1205, 1020, 3101)
-"""Deadlock, lock wait time-out, record changed since it was read, certification conflict of Group Replication."""
+"""Deadlock, lock wait timeout, record changed since it was read, certification conflict of Group Replication."""
 
 _MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_local_bf_aborts")
-"""MariaDB counts no errors by code; each of these counters reaches the client as error 1213."""
+"""MariaDB does not count errors by code; clients get error 1213 for everything that these count."""
 
 _DELTA_PREFIXES = (
     *("Com_", "Handler_", "Innodb_", "wsrep_", "Questions", "Queries", "Bytes_", "Connections", "Aborted_"),
@@ -21,7 +21,7 @@ _STATEMENTS: tuple[Statement, ...] = (
     "SELECT @@version, @@version_comment, @@datadir",
     "SHOW GLOBAL VARIABLES",
     "SHOW GLOBAL STATUS",
-    # Last, because a failing statement ends the answer: only MySQL 8.0 and later have it.
+    # Last, because a failing statement ends the answer: only MySQL 8.0 and later have this table.
     (
         "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error"
         " WHERE ERROR_NUMBER IN (%s, %s, %s, %s)",
@@ -42,14 +42,14 @@ class ServerState:
 
 
 def take_snapshots(stack: RunningStack, client: str, servers: Iterable[StackNode]) -> dict[str, ServerState | str]:
-    """Asks all servers at once; by server name the snapshot, or why there is none."""
+    """Asks all servers at once; returns each server's snapshot, or why it is missing, by name."""
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
     return {name: _snapshot(answer) for name, answer in answers.items()}
 
 
 def _snapshot(answer: QueryResult) -> ServerState | str:
     if not answer.rows(2):
-        return answer.error or "it answered nothing"
+        return answer.error or "no answer"
     version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
     status = {name: value for name, value in _numbers(answer.rows(2)) if value is not None}
     variables = {str(name): str(value) for name, value in answer.rows(1)}
@@ -57,7 +57,7 @@ def _snapshot(answer: QueryResult) -> ServerState | str:
 
 
 def _version(version: str, comment: str) -> str:
-    """Version and vendor, less the appeal to the reader that some vendors put after a dash."""
+    """Version and vendor, without the message to the user that some vendors add after a dash."""
     vendor = comment.partition("--")[0].strip("() ")
     return f"{version} ({vendor})" if vendor else version
 
@@ -84,7 +84,7 @@ def _conflicts(rows: Rows, status: Mapping[str, int | float]) -> dict[str, int] 
 
 
 def status_delta(before: ServerState, after: ServerState) -> dict[str, int | float]:
-    """After less before, of every counter and gauge worth keeping that the server has both times."""
+    """After minus before, of every counter and gauge worth keeping that both snapshots have."""
     names = [name for name in before.status if name.startswith(_DELTA_PREFIXES) and name in after.status]
     return {name: _difference(before.status[name], after.status[name]) for name in sorted(names)}
 
@@ -95,7 +95,7 @@ def _difference(before: int | float, after: int | float) -> int | float:
 
 
 def restarted(before: ServerState, after: ServerState) -> bool:
-    """Whether the server is another process than before: its counters begin anew."""
+    """Whether the server restarted in between: its counters then started from zero."""
     return after.status.get("Uptime", 0) < before.status.get("Uptime", 0)
 
 
@@ -113,9 +113,9 @@ def statements_answered(
 def conflicts_by_code(
     conflicts: int | None, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int] | None:
-    """The load's conflicts shared out by what the servers counted meanwhile; ``other``: what they did not count.
+    """The load's conflicts by code, as the servers counted them; ``other``: conflicts that they did not count.
 
-    None where a server counts no codes, or where they counted more than the load met, so that it cannot be told apart.
+    None where a server does not count codes, or where the servers counted more conflicts than the load had.
     """
     if not conflicts:
         return None if conflicts is None else {}

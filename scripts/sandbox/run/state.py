@@ -1,4 +1,4 @@
-"""A run under way: what it was asked, what it works with, and what its steps have found so far."""
+"""A run in progress: its request, what it works with, and what its steps have found so far."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,7 @@ from sandbox.workloads.common.registry import NamedWorkload
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """What ``make bench`` was asked for. ``seed`` None: one is drawn; ``command``: as typed, for the record."""
+    """A request of ``make bench``. ``seed`` None: a random one; ``command``: as typed, for the record."""
 
     workload: NamedWorkload
     parameters: Parameters
@@ -24,13 +24,13 @@ class BenchRequest:
     seed: int | None = None
     command: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    """What must hold of the run's samples, or it has measured something else."""
+    """Conditions that the run's samples must meet for the run to be valid."""
     schema: str | None = None
-    """Where the data goes on a server that somebody else runs; None: where its address says."""
+    """Schema of the data on an external server; None: the one in its address."""
 
 
 class RunEndedError(Exception):
-    """A run cannot go on, or is worth nothing; carries the status and reason of its record."""
+    """A run cannot continue, or is invalid; carries the status and reason of its record."""
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
@@ -62,12 +62,12 @@ class Run:
     before: dict[str, ServerState] = field(default_factory=dict)
     after: dict[str, ServerState] = field(default_factory=dict)
     usage: dict[str, Usage] = field(default_factory=dict)
-    """What each node used of the machine during the measured window."""
+    """Resources that each node used during the measured window."""
     sampler: Sampler | None = None
     answered: dict[str, int] | None = None
     host_load: HostLoad = field(default_factory=HostLoad)
     environment: Environment = field(default_factory=Environment)
-    """The machine; a run that is given it does not ask again."""
+    """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -81,7 +81,7 @@ class Run:
         return [node for node in self.nodes if node.name not in self.down_at_start]
 
     def keep(self, word: str, name: str) -> Path:
-        """Path of a file beside the record, entered in the record's list of files."""
+        """Path of a file next to the record; adds it to the record's list of files."""
         path = self.folder / name
         path.parent.mkdir(exist_ok=True)
         self.files[word] = name

@@ -20,7 +20,7 @@ CATCH_UP_INTERVAL_S = 0.2
 
 
 def prove_settings(run: Run) -> None:
-    """Asks the servers, now, whether every setting is in effect; a run without it measures something else."""
+    """Asks the live servers whether every setting is in effect; without one, the run would measure something else."""
     check = judge.settings_in_effect(run.stack.prove_settings())
     run.checks.append(check)
     if check.verdict == "fail":
@@ -28,14 +28,14 @@ def prove_settings(run: Run) -> None:
 
 
 def prepare(run: Run) -> None:
-    """Data for the first phase."""
+    """Prepares the data for the first phase."""
     run.preparation = _prepare(run)
 
 
 def warm_up(run: Run) -> None:
-    """A run of its own that is thrown away: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
+    """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
     _sampler(run)
-    read_usage(run.stack, run.live_nodes)  # what reads the counters is begun here, outside of the measured window
+    read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
     if not run.session.parameters.warmup_s:
         return
     outcome = run.request.workload.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
@@ -48,13 +48,13 @@ def warm_up(run: Run) -> None:
 
 
 def catch_up(run: Run) -> None:
-    """Waits until every server that follows the writer has applied all that was written."""
+    """Waits until every server that follows the writer has applied all writes."""
     if run.preparation is not None:
         wait_until_applied(run.session)
 
 
 def wait_until_applied(session: Session) -> None:
-    """Returns when every server that follows the writer has all of it. Raises RunEndedError after five minutes."""
+    """Returns when every server that follows the writer has caught up. Raises RunEndedError after five minutes."""
     following = followers(session.servers, session.writer.node)
     if [server.name for server in following] == [session.writer.node]:
         return
@@ -91,7 +91,7 @@ def measure(run: Run) -> None:
 
 
 def _sampler(run: Run) -> Sampler:
-    """The run's own, which connects from when it is first asked for."""
+    """The run's sampler, which starts connecting on first use."""
     if run.sampler is None:
         watched = {condition.status for condition in run.request.conditions}
         path = run.keep("samples", "samples.jsonl")
@@ -110,7 +110,7 @@ def _load_between_snapshots(run: Run) -> Outcome:
 
 
 def _judge(run: Run, outcome: Outcome) -> None:
-    """Metrics with what the servers counted, the verdicts, and the end of the run where one is bad."""
+    """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
     session = run.session
     names = [server.name for server in session.servers]
     answered = statements_answered(run.before, run.after, names)
@@ -132,7 +132,7 @@ def _judge(run: Run, outcome: Outcome) -> None:
 
 
 def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that have what its writer has; of independent ones, the writer and what replicates from it."""
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
     members = [server for server in servers if server.kind == "database"]
     if len(members) < 2 or members[0].topology != "single":
         return list(servers)
@@ -141,7 +141,7 @@ def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
 
 
 def died(run: Run) -> dict[str, str]:
-    """Nodes that ran at the start and do not now, or whose server is another process now; each with its state."""
+    """Nodes that ran at the start but do not now, or whose server restarted; each with its state."""
     dead = {name: state for name, state in run.stack.dead_nodes().items() if name not in run.down_at_start}
     unheard = [name for name in run.before if name not in run.after] if run.after else []
     silent = dict.fromkeys(unheard, "its server did not answer after the load")

@@ -1,4 +1,4 @@
-"""What each node has used of the machine: processor time and block I/O, as its control group counts them."""
+"""Resource usage of each node: CPU time and block I/O, as its cgroup counts them."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from sandbox.stack.protocol import RunningStack, StackNode
 Number = TypeVar("Number", int, float)
 _LIMIT_S = 10.0
 
-# Nothing but what the shell does by itself, so that being asked costs a node no process. An answer is one line.
+# Shell built-ins only, so that a request costs the node no process. An answer is one line.
 _COUNTERS = r"""
 cd /sys/fs/cgroup || exit
 while read -r _; do
@@ -28,7 +28,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of one node, since it started: seconds of processor time, bytes. None: its control group does not count it."""
+    """Usage of one node since it started: CPU seconds, bytes. None: its cgroup does not count it."""
 
     cpu_s: float | None
     read_bytes: int | None
@@ -36,7 +36,7 @@ class Usage:
 
 
 def read_usage(stack: RunningStack, nodes: Iterable[StackNode]) -> dict[str, Usage]:
-    """By name, all asked at once; without nodes that have no container, or that do not answer."""
+    """Usage by node, all asked at once; nodes without a container or an answer are left out."""
     asked = [node.name for node in nodes if node.has_container]
     with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
         found = pool.map(lambda name: _usage_of(stack, name), asked)
@@ -52,7 +52,7 @@ def _usage_of(stack: RunningStack, node: str) -> Usage | None:
 
 
 def usage_in(counters: str) -> Usage:
-    """From lines of a control group's files, each after its file's name, with a semicolon behind it.
+    """Parses lines of cgroup files, each with its file's name before it and a semicolon after it.
 
     Sources: the kernel's admin-guide, cgroup-v2 (cpu.stat in µs, io.stat) and cgroup-v1 (cpuacct.usage in ns,
     blkio.throttle.io_service_bytes).
@@ -66,7 +66,7 @@ def usage_in(counters: str) -> Usage:
 def _bytes(lines: list[list[str]], key: str, word: str) -> int | None:
     """Sum over devices of ``8:0 rbytes=1 wbytes=2 …`` (v2) or ``8:0 Read 1`` (v1).
 
-    None where there is no such file; and in v1 without a device in it, since that kernel counts only what it throttles.
+    None without such a file, and in v1 where it lists no device, since that kernel counts only what it throttles.
     """
     v2 = [text.split("=") for words in lines if words[:1] == ["io.stat"] for text in words if "=" in text]
     v1 = [words[2:] for words in lines if words[:1] == ["blkio.throttle.io_service_bytes"] and len(words) == 4]
@@ -75,7 +75,7 @@ def _bytes(lines: list[list[str]], key: str, word: str) -> int | None:
 
 
 def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, Usage]:
-    """What each node used in between; without those that were started anew, whose counters began again."""
+    """Usage of each node in between; without nodes that restarted, whose counters started from zero."""
     pairs = {name: (before[name], last) for name, last in after.items() if name in before}
     grown = {name: (first, last) for name, (first, last) in pairs.items() if (last.cpu_s or 0) >= (first.cpu_s or 0)}
     return {
@@ -91,10 +91,10 @@ def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, U
 def cpu_per_transaction(
     usage: Mapping[str, Usage], nodes: Iterable[StackNode], group: int | None, transactions: int | None
 ) -> dict[str, float | None]:
-    """The three metrics of processor time, ms a transaction (docs/statistics.md, rule 11); ``group``: the one loaded.
+    """The three CPU metrics, ms per transaction (docs/statistics.md, rule 11); ``group``: the one under load.
 
-    A metric is None without transactions, without such a node, and where one of its nodes was not read: a part is no
-    figure of the whole.
+    A metric is None without transactions, without such a node, and where one of its nodes has no reading: a partial
+    sum would be wrong.
     """
     of_group = [node for node in nodes if node.group_index == group or node.kind == "client"]
     parts = {

@@ -8,10 +8,10 @@ What commands call, each with a `Docker` (engine.py) and an `OnEvent` (events.py
 - `lifecycle.restart(stack, node, on_event, timeout_s)`, `.stop(stack, on_event)`, `.start(stack, on_event, timeout_s)`
 - `access.sql(stack, via, on_event)`, `access.shell(stack, node)`, `logs.logs(stack, node, follow)`: an exit code
 - `publish.publish(stack, on_event) -> Stack`, `publish.addresses(stack)`: ports on 127.0.0.1
-- `images.engine_availability(lock, docker)`: what the planner must know of this engine
+- `images.engine_availability(lock, docker)`: what the planner needs to know about this engine
 - `supply.ensure_images(plan, on_event, docker)`
 - `supply.all_built(catalog, available)`, `pins.lock_images(plan, docker)`
 - `doctor.examine(docker) -> list[Check]`: every prerequisite
 
-Each raises SandboxError: exit 2 for what was asked wrongly, 4 for what the environment lacks, 130 for Ctrl-C.
+Each raises SandboxError: exit 2 for bad input, 4 for the environment, 130 for Ctrl-C.
 """

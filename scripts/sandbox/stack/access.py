@@ -1,4 +1,4 @@
-"""The way into a stack: an SQL client, a shell or a command, to which the terminal is handed over."""
+"""Access to a stack: an SQL client, a shell or a command, which takes over the terminal."""
 
 import sys
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ def client_argv(stack: Stack, entry: EntryPoint) -> list[str]:
 def sql(stack: Stack, via: str | None, on_event: OnEvent, statements: str | None = None) -> int:
     """An interactive client (its history stays in the client node), or one that reads SQL from our input.
 
-    ``statements``: what it runs instead.
+    ``statements``: SQL to run instead.
 
     ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the entry point. Returns the client's
-    exit code: 1 where a statement failed. Raises SandboxError (exit 2) for a node there is none of.
+    exit code: 1 where a statement failed. Raises SandboxError (exit 2) for an unknown node.
     """
     entry = stack.entry_point(via)
     if statements:
@@ -40,7 +40,7 @@ def sql(stack: Stack, via: str | None, on_event: OnEvent, statements: str | None
 
 
 def sql_on_all(stack: Stack, statements: str) -> int:
-    """Statements on every server, each under its name; the first exit code that is not 0."""
+    """Runs statements on every server, each under its name; returns the first exit code that is not 0."""
     codes = []
     for server in [each.node for each in stack.members if each.kind in ("database", "replica")]:
         print(f"-- {server}", flush=True)
@@ -55,17 +55,17 @@ def _run(stack: Stack, entry: EntryPoint, statements: str) -> int:
 
 
 def shell(stack: Stack, node: str) -> int:
-    """A shell as root in a node; its exit code. SandboxError: exit 2 for no such node, exit 4 where it does not run."""
+    """Opens a root shell in a node; returns its exit code. SandboxError: exit 2: unknown node, exit 4: not running."""
     return execute(stack, node, ["sh", "-c", _SHELL])
 
 
 def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
-    """A command as root in a node; its exit code. SandboxError: as `shell` has them."""
+    """Runs a command as root in a node; returns its exit code. SandboxError: as for `shell`."""
     container = stack.container(node)
     if not container.running:
         raise SandboxError(
-            f"{node} does not run: {container.status.lower()}",
-            "a command needs a container that runs",
+            f"{node} is not running: {container.status.lower()}",
+            "a command needs a running container",
             f"try: make start{name_option(stack.name)}",
             ExitCode.ENVIRONMENT,
         )

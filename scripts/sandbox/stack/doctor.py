@@ -22,12 +22,12 @@ from sandbox.stack.reach import Reach, ReachProbe
 CheckState = Literal["ok", "warning", "missing", "unknown"]
 ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"
 MEMORY_LOW_MB, DISK_LOW_MB = 2048, 5120
-"""Below these a cluster of three with its proxy, and the images it needs, do not fit."""
+"""Below these, a three-node cluster with its proxy and images does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One prerequisite. ``fix`` is empty where there is nothing to mend."""
+    """One prerequisite. ``fix`` is empty where there is nothing to fix."""
 
     name: str
     state: CheckState
@@ -36,7 +36,7 @@ class Check:
 
 
 def examine(docker: Docker) -> list[Check]:
-    """Every check, in the order of what depends on what; without an engine, why it does not answer."""
+    """Every check, in order of dependency; without an engine, why it does not answer."""
     try:
         info = read_info(docker.ask("info", "--format", "{{json .}}"))
     except SandboxError as problem:
@@ -46,7 +46,7 @@ def examine(docker: Docker) -> list[Check]:
 
 def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
     available = engine_availability(load_lock(), docker)
-    leftovers = _leftovers(docker)  # before the probe's own containers are there
+    leftovers = _leftovers(docker)  # before the probe creates its own containers
     client_image = _client_image(available.local)
     probe = begin_kernel_probe(docker, client_image)
     with ReachProbe(docker, client_image) as reach:
@@ -66,10 +66,10 @@ def _of_engine(docker: Docker, info: Mapping[str, Any], local: frozenset[str]) -
 
 
 def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
-    detail = f"{version}{', ' + more if more else ''} (floor {floor})"
+    detail = f"{version}{', ' + more if more else ''} (minimum {floor})"
     if version and at_least(version, floor):
         return Check(name, "ok", detail)
-    return Check(name, "missing", detail if version else "missing", "scripts/bootstrap, or a newer Docker")
+    return Check(name, "missing", detail if version else "missing", "scripts/bootstrap, or install a newer Docker")
 
 
 def _registry(docker: Docker) -> Check:
@@ -79,7 +79,7 @@ def _registry(docker: Docker) -> Check:
         "registry",
         "warning",
         "the engine does not reach its registry within 2 s",
-        "nothing, for what is built here (make profiles); else its network or proxy",
+        "none needed for images that are built here (make profiles); else check its network or proxy",
     )
 
 
@@ -93,20 +93,20 @@ def _client_image(local: frozenset[str]) -> str | None:
 def _images(local: frozenset[str]) -> Check:
     wanted = built_folders(load_library().catalog)
     missing = [alias for alias in wanted if alias not in local]
-    detail = f"{len(wanted) - len(missing)} of {len(wanted)} that are built here are here and up to date"
+    detail = f"{len(wanted) - len(missing)} of {len(wanted)} images that are built here are up to date"
     if not missing:
         return Check("images", "ok", detail)
-    return Check("images", "warning", f"{detail}; not: {', '.join(missing)}", "make images   (or the first make up)")
+    detail += f"; missing or outdated: {', '.join(missing)}"
+    return Check("images", "warning", detail, "make images   (or the first make up)")
 
 
 def _leftovers(docker: Docker) -> Check:
     found = leftover_projects(inventory(docker))
     names = [stack_name(project, checkout) for project, checkout in found.items()]
     if not names:
-        return Check("leftovers", "ok", "none: every stack that is here runs")
-    return Check(
-        "leftovers", "warning", f"nothing of {', '.join(names)} runs", f"make down NAME={names[0]}, or make start"
-    )
+        return Check("leftovers", "ok", "none: every stack is running")
+    detail = f"no container of {', '.join(names)} is running"
+    return Check("leftovers", "warning", detail, f"make down NAME={names[0]}, or make start")
 
 
 def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
@@ -115,8 +115,8 @@ def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
         disk_mb = probe.disk_mb()
     memory_mb = available_memory_mb(info)
     return [
-        _amount("disk", disk_mb, DISK_LOW_MB, "docker system df shows what takes it"),
-        _amount("memory", memory_mb, MEMORY_LOW_MB, "make ps, and make down what is not needed"),
+        _amount("disk", disk_mb, DISK_LOW_MB, "docker system df   (shows what uses it)"),
+        _amount("memory", memory_mb, MEMORY_LOW_MB, "make ps, then make down NAME=… for stacks that you do not need"),
         Check("cgroup", "ok", f"version {info.get('CgroupVersion') or '1'}, storage driver {info['Driver']}"),
         _governor(probe.governor()),
     ]
@@ -124,7 +124,7 @@ def _machine(info: Mapping[str, Any], probe: KernelProbe) -> list[Check]:
 
 def _amount(name: str, megabytes: int | None, low: int, fix: str) -> Check:
     if megabytes is None:
-        return Check(name, "unknown", "cannot be seen from here", "make images   (it is then seen from a container)")
+        return Check(name, "unknown", "not visible from here", "make images   (a container can then check it)")
     state: CheckState = "ok" if megabytes >= low else "warning"
     return Check(name, state, f"{megabytes / 1024:.1f} GiB free", "" if state == "ok" else fix)
 
@@ -133,19 +133,19 @@ def _network(reach: Reach) -> Check:
     if reach.state == "reached":
         return Check("network", "ok", "containers of a private network reach one another by name")
     if reach.state == "not tried":
-        return Check("network", "unknown", "the client image is not here (containers reach one another)", "make images")
+        return Check("network", "unknown", "the client image is missing (containers reach one another)", "make images")
     return Check(
         "network",
         "missing",
-        f"one container does not reach another: {reach.said}",
-        "as root scripts/bootstrap, where systemd-networkd takes Docker's interfaces; else the firewall's bridge rules",
+        f"containers do not reach one another: {reach.said}",
+        "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the bridge firewall",
     )
 
 
 def _governor(governor: str | None) -> Check:
     if governor is None:
-        return Check("governor", "unknown", "the kernel shows none: a virtual machine's host decides")
+        return Check("governor", "unknown", "the kernel shows none: the host of the virtual machine decides")
     if governor == "performance":
         return Check("governor", "ok", governor)
-    fix = "cpupower frequency-set -g performance" if shutil.which("cpupower") else "the governor 'performance'"
-    return Check("governor", "warning", f"{governor}: figures vary with the clock", fix)
+    fix = "cpupower frequency-set -g performance" if shutil.which("cpupower") else "set the governor to 'performance'"
+    return Check("governor", "warning", f"{governor}: results vary with the clock frequency", fix)

@@ -1,8 +1,8 @@
-"""The one way to the engine: the user's own `docker` client as a subprocess, its failures told in three lines.
+"""The only access to the engine: the user's own `docker` client as a subprocess; failures are three-line errors.
 
-The client and no library, because contexts, Docker Desktop and ssh hosts then work exactly as the user's own `docker`
-does; python-on-whales costs 0.39 s of import on the way to the first progress line and hides what is needed here: a
-Compose file on standard input, a streaming exec, process groups of their own.
+The client instead of a library, because contexts, Docker Desktop and ssh hosts then work exactly as in the user's own
+`docker`; python-on-whales costs 0.39 s of import before the first progress line and hides what we need: a Compose file
+on standard input, a streaming exec, separate process groups.
 """
 
 import os
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from sandbox.errors import ExitCode, SandboxError
 
 _PATIENCE_S = 5.0
-"""How long a client may take to end after it was asked to, before it is killed."""
+"""How long a client may take to end on request before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class CommandResult:
 
 
 class Pending:
-    """A client command under way, in a process group of its own: Ctrl-C in the terminal is ours to hand on."""
+    """A running client command in its own process group: Ctrl-C in the terminal reaches only us."""
 
     def __init__(self, argv: Sequence[str], process: "subprocess.Popen[str]", stdin: str | None) -> None:
         self.argv = argv
@@ -36,7 +36,7 @@ class Pending:
         self._stdin = stdin
 
     def answer(self, timeout_s: float | None = None) -> CommandResult:
-        """Waits for the end. TimeoutError past ``timeout_s``; the client is ended then, as on Ctrl-C."""
+        """Waits for the end. TimeoutError past ``timeout_s``; this ends the client, as does Ctrl-C."""
         try:
             stdout, stderr = self._process.communicate(self._stdin, timeout_s)
         except subprocess.TimeoutExpired as late:
@@ -82,7 +82,7 @@ class Docker:
         return _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def hand_over(self, *argv: str) -> int:
-        """Gives the terminal (or our input and output) to a command; Ctrl-C is the command's until it ends."""
+        """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends."""
         before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, since a child would inherit SIG_IGN
         try:
             return _popen(argv, process_group=None).wait()
@@ -91,7 +91,7 @@ class Docker:
 
 
 def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object) -> "subprocess.Popen[str]":
-    """From the root folder: no `.env` and no Compose file of the current one may have a say."""
+    """Runs in the root folder, so that no `.env` and no Compose file of the current one takes effect."""
     try:
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             ["docker", *argv],
@@ -105,14 +105,14 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
     except FileNotFoundError as missing:
         raise SandboxError(
             "there is no docker client on this machine",
-            "Docker Engine 20.10 or newer is needed",
-            "try: scripts/bootstrap   (make doctor tells what else is missing)",
+            "Docker Engine 20.10 or newer is required",
+            "try: scripts/bootstrap   (make doctor shows what else is missing)",
             ExitCode.ENVIRONMENT,
         ) from missing
 
 
 def end_group(process: "subprocess.Popen[str]") -> None:
-    """Ends a process that leads a group: asked first, killed when it does not listen."""
+    """Ends a process that leads a group: SIGTERM first, SIGKILL when that does not help."""
     if process.poll() is not None:
         return
     for number, patience in ((signal.SIGTERM, _PATIENCE_S), (signal.SIGKILL, None)):
@@ -134,9 +134,9 @@ def problem(argv: Sequence[str], answer: CommandResult) -> SandboxError:
     last = text.rpartition("\n")[2] or f"exit code {answer.code}"
     if "permission denied while trying to connect" in text:
         return SandboxError(
-            "this user may not talk to the Docker engine",
+            "this user has no permission to access the Docker engine",
             last,
-            'try: sudo usermod -aG docker "$USER", then log in again',
+            'try: sudo usermod -aG docker "$USER"   (then log in again)',
             ExitCode.ENVIRONMENT,
         )
     if any(sign in text for sign in _UNREACHABLE):
@@ -144,8 +144,8 @@ def problem(argv: Sequence[str], answer: CommandResult) -> SandboxError:
     if any(sign in text for sign in _NO_COMPOSE):
         return SandboxError(
             "this docker client has no Compose v2",
-            "2.23.1 or newer is needed",
-            "try: scripts/bootstrap   (puts the plugin in place)",
+            "2.23.1 or newer is required",
+            "try: scripts/bootstrap   (installs the plugin)",
             ExitCode.ENVIRONMENT,
         )
     return SandboxError(

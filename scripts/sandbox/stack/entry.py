@@ -1,4 +1,4 @@
-"""Where the load goes: `VIA=` and the default entry point, resolved over the nodes of a running stack."""
+"""Where the load goes: `VIA=` and the default entry point, resolved against the nodes of a running stack."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -32,7 +32,7 @@ class Entries:
         return node if isinstance(node, EntryPoint) else self._at(node, port or None, name if not port else via)
 
     def choices(self) -> list[str]:
-        """What ``VIA=`` can be here."""
+        """The valid values of ``VIA=`` for this stack."""
         words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
         return [
             *(node.node for node in self._nodes),
@@ -42,15 +42,15 @@ class Entries:
         ]
 
     def externals(self) -> list[EntryPoint]:
-        """Servers that somebody else runs."""
+        """External servers."""
         return list(self._externals.values())
 
     def writers(self) -> list[EntryPoint]:
-        """A writer of every group that has servers of its own."""
+        """A writer of every group that is not external."""
         return [self._of_group(group, "writer") for group in self._groups() if group not in self._externals]
 
     def defaults(self) -> list[EntryPoint]:
-        """The entry point of every group: what a summary shows."""
+        """The entry point of every group, as a summary shows it."""
         return [self._of_group(group, None) for group in self._groups()]
 
     def _groups(self) -> list[int]:
@@ -67,15 +67,15 @@ class Entries:
                 "try: make ps",
                 ExitCode.ENVIRONMENT,
             )
-        meant = f"VIA={via} is one of {len(groups)} groups'" if via else f"the stack has {len(groups)} groups"
+        meant = f"VIA={via} exists in {len(groups)} groups" if via else f"the stack has {len(groups)} groups"
         raise SandboxError(
             f"{meant}: which one is meant?",
             f"VIA= can be {', '.join(self.choices())}",
-            f"try: VIA={self._nodes[0].node}",
+            f"try: make ps   (then the same command with VIA={self._nodes[0].node})",
         )
 
     def _of_group(self, group: int, role: str | None) -> EntryPoint:
-        """The group's last proxy; without one, or where a role is asked for, a server that has it now."""
+        """The group's last proxy; without one, or for a role, a server that has the role now."""
         proxies = [node for node in self._members(group) if node.kind == "proxy"]
         if role is None and proxies:
             return self._at(proxies[-1], None, proxies[-1].node)
@@ -94,13 +94,13 @@ class Entries:
         text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
         raise SandboxError(
             f"no server is a {role} now",
-            text or "the group has no server of its own",
+            text or "the group has no sandbox server",
             "try: make ps",
             ExitCode.ENVIRONMENT,
         )
 
     def _named(self, name: str) -> Container | EntryPoint:
-        """A node, or what a term stands for: its proxy, or the writer among its servers."""
+        """The node of a name, or that of a term: its proxy, or the writer among its servers."""
         for entry in self._externals.values():
             if name in (entry.node, "external"):
                 return entry
@@ -111,13 +111,13 @@ class Entries:
         found = exact or of_term
         if not found:
             raise SandboxError(
-                f"VIA={name} is no node and no term of this stack", did_you_mean(name, self.choices()), "try: make ps"
+                f"VIA={name} is not a node or term of this stack", did_you_mean(name, self.choices()), "try: make ps"
             )
         if len({node.about["group"] for node in found}) > 1:
             raise SandboxError(
-                f"VIA={name} stands in several groups",
+                f"VIA={name} exists in several groups",
                 f"VIA= can be {', '.join(self.choices())}",
-                f"try: VIA={found[0].node}",
+                f"try: make ps   (then the same command with VIA={found[0].node})",
             )
         if len(found) > 1 and found[0].kind in _SERVERS:
             return self._with_role(found, "writer" if found[0].kind == "database" else "reader", name)
@@ -128,11 +128,11 @@ class Entries:
         name, for_load = port or next(iter(ports)), _load_ports(node)
         if name not in for_load:
             raise SandboxError(
-                f"the port '{name}' of {node.node} takes no load"
+                f"the port '{name}' of {node.node} does not take load"
                 if name in ports
                 else f"{node.node} has no port '{name}'",
                 f"load can go to {', '.join(for_load)}",
-                f"try: VIA={node.node}:{for_load[0]}",
+                f"try: make ps   (then the same command with VIA={node.node}:{for_load[0]})",
             )
         shown = f"{node.node}:{name}" if len(ports) > 1 and via not in _ROLES else via
         return EntryPoint(node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"])
@@ -145,12 +145,12 @@ def _load_ports(node: Container) -> list[str]:
 
 
 def _is_entry(node: Container) -> bool:
-    """Whether it is what the term stands for, not a helper beside it."""
+    """Whether it is the term's main service, not a helper next to it."""
     return bool(node.about["service"] == node.about["component"])
 
 
 def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
-    """Entry points of servers that somebody else runs, by group; the client knows their addresses."""
+    """Entry points of external servers, by group; the client knows their addresses."""
     client = next((node for node in nodes if node.kind == "client"), None)
     urls: Mapping[str, str] = client.about.get("externals", {}) if client else {}
     return {int(group): external_entry(int(group), url) for group, url in urls.items()}

@@ -1,4 +1,4 @@
-"""What happens while a stack comes up or changes, as data: a console shows it, a test reads it."""
+"""Events while a stack comes up or changes, as data: a console shows them, a test reads them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ ImageState = Literal["waiting", "pulling", "building", "here", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class NodeEvent:
-    """A node's state, what it last answered, and seconds since the command began to work on it."""
+    """A node's state, what it last answered, and seconds since the command started to work on it."""
 
     node: str
     state: NodeState
@@ -20,7 +20,7 @@ class NodeEvent:
 
 @dataclass(frozen=True, slots=True)
 class ImageEvent:
-    """An image on its way, and seconds since it was begun."""
+    """An image being pulled or built, and seconds since the start."""
 
     reference: str
     state: ImageState
@@ -30,7 +30,7 @@ class ImageEvent:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for the reader."""
+    """A sentence for the user."""
 
     text: str
 

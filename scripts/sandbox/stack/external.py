@@ -1,4 +1,4 @@
-"""The password of a server that somebody else runs: from a file or a prompt, never from an address or an option."""
+"""The password of an external server: from a file or a prompt, never from an address or an option."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ def external_password(address: str) -> str:
             return typed
     raise SandboxError(
         f"no password was given for {address}",
-        f"it comes from the file that the environment's {VARIABLE} names, or from a prompt in a terminal",
+        f"it comes from the file in the environment variable {VARIABLE}, or from a prompt in a terminal",
         f"try: {VARIABLE}=<file> make up PROFILE=external EXTERNAL={address}",
     )
 
@@ -36,4 +36,4 @@ def _read(path: Path) -> str:
         raise SandboxError(f"{VARIABLE}={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
     if password:
         return password
-    raise SandboxError(f"{VARIABLE}={path} is empty", "its first line is the password", f"try: ls -l {path}")
+    raise SandboxError(f"{VARIABLE}={path} is empty", "its first line must be the password", f"try: ls -l {path}")

@@ -1,4 +1,4 @@
-"""What the engine says of itself and of images: for records, for `doctor`, for the checks before a start."""
+"""What the engine reports about itself and its images: for records, `doctor` and the checks before a start."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def engine_info(docker: Docker) -> dict[str, Any]:
 
 
 def begin_info(docker: Docker) -> Pending:
-    """Asks for what `read_info` reads; the client takes 0.1 s for it, so it is begun early."""
+    """Requests the input of `read_info`; the client takes 0.1 s for it, so this starts early."""
     return docker.begin("info", "--format", "{{json .}}")
 
 
@@ -44,7 +44,7 @@ def engine_facts(docker: Docker) -> Engine:
 
 
 def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, ImageFacts]:
-    """Container id → facts of its image, in two calls; a container that is gone meanwhile is left out."""
+    """Container id → facts of its image, in two calls; a container that has disappeared is left out."""
     inspected = _inspected(docker, "container", container_ids)
     images = {
         image["Id"]: _facts(image)
@@ -54,7 +54,7 @@ def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, Image
 
 
 def _inspected(docker: Docker, kind: str, names: Sequence[str]) -> list[dict[str, Any]]:
-    """What exists of ``names``; the client names the others on its error output."""
+    """Those of ``names`` that exist; the client reports the others on its error output."""
     return list(json.loads(docker.answer(kind, "inspect", *names).stdout or "[]")) if names else []
 
 

@@ -14,17 +14,17 @@ _LIMIT_S = 3600.0
 def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
     """Runs the file as root on a writer of every group where it has not run yet.
 
-    The client's container remembers, and goes with the data. Raises SandboxError: exit 1 where a server refuses a
-    statement, exit 4 where an earlier run was cut short.
+    The client's container records it, and is removed with the data. Raises SandboxError: exit 1 where a server rejects
+    a statement, exit 4 where an earlier run was interrupted.
     """
     if init is None or (state := _state(stack)) == "done":
         return
     option = name_option(stack.name)
     if state == "begun":
         raise SandboxError(
-            f"INIT={init.name} was begun by an earlier command and not ended",
-            "part of it may be in the data; it is not run twice",
-            f"try: make down{option}; then make up{option} again",
+            f"INIT={init.name} was started by an earlier command and did not finish",
+            "the data may contain part of it; it is not run twice",
+            f"try: make down{option}   (then make up again)",
             ExitCode.ENVIRONMENT,
         )
     _set_state(stack, "begun")
@@ -35,7 +35,7 @@ def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
             raise SandboxError(
                 f"INIT={init.name} failed on {entry.node}",
                 result.stderr.strip().rpartition("\n")[2],
-                f"mend the file; then: make down{option}, and make up{option} again",
+                f"try: make down{option}   (then fix the file and make up again)",
                 ExitCode.FAILED,
             )
     _set_state(stack, "done")

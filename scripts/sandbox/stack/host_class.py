@@ -1,4 +1,4 @@
-"""The class of machine that containers run on: figures of one class may be compared, calibration belongs to one."""
+"""The class of machine that containers run on: results compare within one class, a calibration belongs to one."""
 
 import re
 from pathlib import Path

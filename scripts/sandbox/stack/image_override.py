@@ -1,4 +1,4 @@
-"""An image that the user gives in place of the catalog's: found, or loaded from an archive, before anything starts."""
+"""The image override: the user's image instead of the catalog's, found or loaded from an archive before the start."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 
 OWN_NAME = "sandbox/given"
-"""Repository under which what an archive brought is kept while it is needed."""
+"""Repository that keeps the image of an archive while it is needed."""
 _ARCHIVE = re.compile(r".+\.(tar|tgz|tar\.(gz|bz2|xz))")
 _LOADED = re.compile(r"^Loaded image(?: ID)?: (\S+)$", re.MULTILINE)
 
@@ -22,10 +22,10 @@ _LOADED = re.compile(r"^Loaded image(?: ID)?: (\S+)$", re.MULTILINE)
 def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
     """The identity (``sha256:…``) of a local tag, of an identity, or of the one image of an archive.
 
-    What an archive brought is removed on leaving, and the names that it carries go back to whom they belonged: a build
-    that calls itself what is published must not become the base too.
+    The image of an archive is removed on exit, and its names go back to the images that had them: a build with the name
+    of the published image must not become the base too.
 
-    Raises SandboxError (exit 4) where there is no such image.
+    Raises SandboxError (exit 4) for an unknown image.
     """
     if not _ARCHIVE.fullmatch(word):
         yield _identity(word, variable, docker)
@@ -34,7 +34,7 @@ def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
     try:
         yield _load(Path(word), variable, own, docker)
     finally:
-        docker.answer("rmi", own)  # one that was here before keeps its other names
+        docker.answer("rmi", own)  # an image that existed before keeps its other names
 
 
 def volumes_of(identity: str, docker: Docker) -> set[str]:
@@ -49,20 +49,20 @@ def _identity(word: str, variable: str, docker: Docker) -> str:
         return found
     raise SandboxError(
         f"{variable}={word} is not on this engine",
-        "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz); nothing is pulled for it",
+        "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never pulls",
         f"try: docker pull {word}" if not word.startswith("sha256:") else "try: docker image ls --no-trunc",
         ExitCode.ENVIRONMENT,
     )
 
 
 def _known(word: str, docker: Docker) -> str | None:
-    """Identity of an image by any of its names; None where there is none."""
+    """Identity of an image by any of its names; None for an unknown name."""
     answer = docker.answer("image", "inspect", "--format", "{{.Id}}", word)
     return answer.stdout.strip() if answer.code == 0 else None
 
 
 def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
-    """Loads the archive's image and names it ``own``; no other name changes hands."""
+    """Loads the archive's image and names it ``own``; no other name moves to another image."""
     names = _names_in(path, variable)
     with locked("given-image", lambda: None):
         before = {name: _known(name, docker) for name in names}
@@ -92,13 +92,13 @@ def _names_in(path: Path, variable: str) -> list[str]:
     except (OSError, KeyError, ValueError, tarfile.TarError) as problem:
         raise _no_archive(path, variable, str(problem)) from problem
     if len(images) != 1:
-        raise _no_archive(path, variable, f"it holds {len(images)} images, and one is wanted")
+        raise _no_archive(path, variable, f"it contains {len(images)} images, not exactly one")
     return list(images[0].get("RepoTags") or [])
 
 
 def _no_archive(path: Path, variable: str, reason: str) -> SandboxError:
     return SandboxError(
-        f"{variable}={path} is no archive of an image",
+        f"{variable}={path} is not a valid image archive",
         reason,
         "try: docker save --output image.tar <image>",
         ExitCode.ENVIRONMENT,

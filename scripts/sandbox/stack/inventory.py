@@ -13,7 +13,7 @@ from sandbox.stack.protocol import StackInputs
 
 LABEL = "sandbox.stack"
 HELPER = "helper"
-"""Kind of a container that is none of the plan's nodes."""
+"""Kind of a container that is not one of the plan's nodes."""
 
 
 def helper_options(owner: Identity, **more: str) -> list[str]:
@@ -24,7 +24,7 @@ def helper_options(owner: Identity, **more: str) -> list[str]:
 
 
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
-"""The order in which people read a stack."""
+"""Display order of a stack."""
 
 _LABELS = {
     "project": LABEL, "checkout": "sandbox.checkout", "profile": "sandbox.profile", "plan": "sandbox.plan",
@@ -37,7 +37,7 @@ _PUBLISHED = re.compile(r"([0-9.]+):(\d+)(?:-\d+)?->(\d+)(?:-(\d+))?/tcp")
 
 @dataclass(frozen=True)
 class Container:
-    """One container that carries our label. ``state`` is the engine's word: running, exited, created, paused, …"""
+    """One container with our label. ``state`` is the engine's word: running, exited, created, paused, …"""
 
     id: str
     node: str
@@ -64,7 +64,7 @@ class Container:
 
     @property
     def health(self) -> str | None:
-        """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check sees it."""
+        """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check reports it."""
         found = re.search(r"\((?:health: )?(healthy|unhealthy|starting)\)", self.status)
         return found[1] if found else None
 
@@ -102,7 +102,7 @@ def containers(docker: Docker, project: str | None = None) -> tuple[Container, .
 
 
 def inventory(docker: Docker, project: str | None = None) -> Inventory:
-    """Everything of a stack (None: of all stacks), in three calls at once. SandboxError (exit 4) without an engine."""
+    """Everything of a stack (None: of all stacks), in three parallel calls. SandboxError (exit 4) without an engine."""
     pending = _begin_containers(docker, project)
     networks = _begin_things(docker, "network", "ID", project)
     volumes = _begin_things(docker, "volume", "Name", project)
@@ -160,12 +160,12 @@ def _container(row: Mapping[str, str]) -> Container:
 
 
 def stack_inputs(data: Mapping[str, Any]) -> StackInputs:
-    """What the label ``sandbox.inputs`` says."""
+    """The contents of the label ``sandbox.inputs``."""
     return StackInputs(**{**data, "assignments": tuple(data.get("assignments", ()))})
 
 
 def published_ports(text: str) -> dict[int, tuple[str, int]]:
-    """``127.0.0.1:49153-49154->10000-10001/tcp`` (neighbours come as a range) → port inside → (host address, port)."""
+    """``127.0.0.1:49153-49154->10000-10001/tcp`` (adjacent ports: a range) → port inside → (host address, port)."""
     found = {}
     for host, outer, first, last in _PUBLISHED.findall(text):
         for number in range(int(last or first) - int(first) + 1):

@@ -1,4 +1,4 @@
-"""What the kernel under the engine can do, tried for real in short-lived containers of the client image."""
+"""What the engine's kernel supports, tested in short-lived containers of the client image."""
 
 from typing import Literal
 
@@ -10,12 +10,12 @@ _PATIENCE_S = 20.0
 _ABILITIES = {
     "netem": ("delay and jitter", "modprobe sch_netem, or a kernel that has it"),
     "tbf": ("bandwidth limits", "modprobe sch_tbf, or a kernel that has it"),
-    "iptables": ("partitions", "modprobe ip_tables iptable_filter, or a kernel that has them"),
-    "loop": ("disks of their own", "modprobe loop, or a kernel that has it"),
+    "iptables": ("network partitions", "modprobe ip_tables iptable_filter, or a kernel that has them"),
+    "loop": ("separate disks", "modprobe loop, or a kernel that has it"),
 }
-_NO_IMAGE = "the client image is not here"
+_NO_IMAGE = "the client image is missing"
 
-# Each line: a name, `yes` or `no`, and what was answered.
+# Each line: a name, `yes` or `no`, and the answer.
 _TRY = """
 try() {
   name=$1; shift
@@ -35,7 +35,7 @@ Ability = tuple[str, Literal["ok", "warning", "unknown"], str, str]
 
 
 class KernelProbe:
-    """The answers, asked for in two containers at once; none where the client image is not here."""
+    """The answers of two parallel containers; none where the client image is missing."""
 
     def __init__(self, network: Pending | None, loop: Pending | None) -> None:
         self._pending = (network, loop)
@@ -51,7 +51,7 @@ class KernelProbe:
         return text if can else None
 
     def disk_mb(self) -> int | None:
-        """Free space where containers live, MiB; None where that could not be asked."""
+        """Free space where containers live, MiB; None where it is unknown."""
         can, text = self._answers().get("disk", (False, ""))
         return int(text) if can and text.isdigit() else None
 
@@ -72,7 +72,7 @@ class KernelProbe:
 
 
 def begin_kernel_probe(docker: Docker, image: str | None) -> KernelProbe:
-    """Starts the containers; ``image`` None: the client image is not here."""
+    """Starts the containers; ``image`` None: the client image is missing."""
     if image is None:
         return KernelProbe(None, None)
     run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]

@@ -7,9 +7,9 @@ from sandbox.stack.stack import Stack
 
 
 def restart(stack: Stack, node: str, on_event: OnEvent, timeout_s: float | None = None) -> Stack:
-    """Stops one node gently and starts it, then waits for the whole stack.
+    """Stops one node gracefully and starts it, then waits for the whole stack.
 
-    Raises SandboxError: exit 2 for no such node, exit 4 where the stack does not get ready.
+    Raises SandboxError: exit 2 for an unknown node, exit 4 where the stack does not become ready.
     """
     container = stack.container(node)
     on_event(NodeEvent(node, "stopping"))
@@ -18,7 +18,7 @@ def restart(stack: Stack, node: str, on_event: OnEvent, timeout_s: float | None 
 
 
 def stop(stack: Stack, on_event: OnEvent) -> Stack:
-    """Stops every node gently, all at once, each within its grace period; data stays. SandboxError (exit 4)."""
+    """Stops every node gracefully, all at once, each within its grace period; data stays. SandboxError (exit 4)."""
     active = [container for container in stack.containers if container.state in ("running", "paused")]
     for container in active:
         on_event(NodeEvent(container.node, "stopping"))
@@ -32,14 +32,14 @@ def stop(stack: Stack, on_event: OnEvent) -> Stack:
 
 
 def start(stack: Stack, on_event: OnEvent, timeout_s: float | None = None) -> Stack:
-    """Starts what does not run and waits until the whole stack is ready. SandboxError (exit 4) where it is not."""
+    """Starts every stopped node and waits until the whole stack is ready. SandboxError (exit 4) where it is not."""
     stack = start_idle(stack)
     Readiness(stack, on_event, timeout_s).wait()
     return stack
 
 
 def start_idle(stack: Stack) -> Stack:
-    """Starts what does not run, without waiting; the stack as it is then."""
+    """Starts every stopped node without waiting; returns the stack as it is then."""
     idle = [container for container in stack.containers if not container.running]
     if not idle:
         return stack

@@ -1,4 +1,4 @@
-"""Locks between commands, held by the kernel: one that is killed leaves none behind."""
+"""Locks between commands, held by the kernel: a killed command leaves none behind."""
 
 import fcntl
 import os
@@ -13,20 +13,20 @@ _POLL_S = 0.05
 
 
 def cache_folder() -> Path:
-    """The user's cache: shared by all checkouts, as the engine is."""
+    """The user's cache: shared by all checkouts, like the engine."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sandbox"
 
 
 def lock_folder() -> Path:
-    """Where the lock files lie."""
+    """Folder of the lock files."""
     return cache_folder() / "locks"
 
 
 @contextmanager
 def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = None) -> Iterator[int]:
-    """Holds the lock ``name``; yields its file descriptor, for a child that must hold it longer than we live.
+    """Holds the lock ``name``; yields its file descriptor, for a child that must hold it after we exit.
 
-    ``on_wait`` is called once where somebody else has it. Raises SandboxError (exit 4) past ``patience_s``.
+    ``on_wait`` is called once where another process has it. Raises SandboxError (exit 4) past ``patience_s``.
     """
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = No
 
 @contextmanager
 def shared(name: str) -> Iterator[None]:
-    """Holds the lock ``name`` beside others that share it; a claim on it is only ever a glance, and is waited for."""
+    """Holds the lock ``name`` together with others that share it; waits for a claim on it, which is always brief."""
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -54,7 +54,7 @@ def shared(name: str) -> Iterator[None]:
 
 @contextmanager
 def claimed(names: Iterable[str], shared: bool = False) -> Iterator[bool]:
-    """Tries to hold every lock, without waiting; yields whether it does. ``shared``: beside others that share them."""
+    """Tries to hold every lock, without waiting; yields whether it does. ``shared``: together with others."""
     folder = lock_folder()
     folder.mkdir(parents=True, exist_ok=True)
     descriptors = [os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in names]
@@ -73,9 +73,9 @@ def _acquire(descriptor: int, name: str, on_wait: Callable[[], None], patience_s
     while not _try(descriptor):
         if patience_s is not None and time.monotonic() - began > patience_s:
             raise SandboxError(
-                f"another command has been at work on {name} for more than {patience_s:.0f} s",
+                f"another command has been working on {name} for more than {patience_s:.0f} s",
                 f"it holds {lock_folder() / name}.lock",
-                "try: again when it has ended, or end it",
+                "try: make ps   (then the same command, when the other has ended)",
                 ExitCode.ENVIRONMENT,
             )
         time.sleep(_POLL_S)

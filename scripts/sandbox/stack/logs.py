@@ -1,4 +1,4 @@
-"""Logs of nodes on standard output, of several in the order of time, followed where asked."""
+"""Prints the logs of nodes, those of several merged in time order, followed on request."""
 
 import heapq
 import queue
@@ -18,11 +18,11 @@ _Line = tuple[str, str, str]
 
 
 def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None, tail: int | None = None) -> int:
-    """Prints the log of a node, or of all with their names before the lines. Ctrl-C ends it with exit code 130.
+    """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with exit code 130.
 
     ``tail``: only the last lines of each node.
 
-    Raises SandboxError (exit 2) for a node that there is none of.
+    Raises SandboxError (exit 2) for an unknown node.
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1
@@ -33,7 +33,7 @@ def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None
             _print(line, named, out)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
-    except BrokenPipeError:  # the reader, `head` say, has enough
+    except BrokenPipeError:  # the reader, such as `head`, is done
         sys.stdout = None  # nothing is left to be flushed at exit
     finally:
         for stream in streams:
@@ -65,7 +65,7 @@ class _LogStream:
 
 
 def _as_they_come(streams: Sequence[_LogStream]) -> Iterator[_Line]:
-    """Lines of all streams while they go on; each is read by a thread of its own."""
+    """Lines of all streams as they arrive; each stream has its own reader thread."""
     lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
 
     def read(stream: _LogStream) -> None:

@@ -16,13 +16,13 @@ from sandbox.stack.images import engine_availability
 def planned(request: PlanRequest, library: Library | None = None) -> Plan:
     """The plan of a request on this machine: the engine is asked what images it has.
 
-    Raises SandboxError: exit 2 for what cannot be planned on any machine, also where no engine answers; else exit 4.
+    Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine; else exit 4.
     """
     known = library or load_library()
     try:
         available = engine_availability(load_lock())
     except SandboxError:
-        make_plan(request, known, Availability(lock=load_lock()))  # what is mistyped is told first
+        make_plan(request, known, Availability(lock=load_lock()))  # a typing error is reported first
         raise
     made = make_plan(request, known, available)
     if made.request.assignments:
@@ -39,7 +39,7 @@ def _refuse_mistyped_variables(plan: Plan) -> None:
 
 
 def planned_base_directories(plan: Plan) -> Mapping[str, Plan]:
-    """Server → plan of the base data directory that its data directory can begin from; empty where not all of them have one."""
+    """Server → plan of the base data directory that it can start from; empty unless every server has one."""
     library = load_library()
     return base_plans(base_requests(plan, library), library, engine_availability(load_lock()))
 

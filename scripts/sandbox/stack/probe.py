@@ -1,4 +1,4 @@
-"""What is heard of nodes while they start: their own answers, from a loop inside a container, and their deaths."""
+"""News of nodes while they start: their own answers, from a loop inside a container, and their deaths."""
 
 import queue
 import subprocess
@@ -12,12 +12,12 @@ from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import LABEL
 
 _ROUND_S = 20
-"""How long the loop in the container goes on by itself: what outlives us ends soon."""
+"""How long the loop in the container runs on its own: if it outlives us, it ends soon."""
 _AGAIN = 75
 _PAUSE_S = 0.2
 
-# One exec for many questions (20 ms each instead of 95). Prints each answer that is new.
-# The shell reads the clock itself: `date` would be a process for every question, beside servers that start.
+# One exec for many questions (20 ms each instead of 95). Prints each new answer.
+# The shell reads the clock itself: `date` would cost a process per question while servers start.
 _LOOP = f"""
 last=
 read -r now _ </proc/uptime
@@ -43,7 +43,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One thing heard of a node; ``broken``: its readiness could not be asked at all."""
+    """One piece of news of a node; ``broken``: the question about its readiness failed."""
 
     node: str
     kind: Literal["waiting", "role", "ready", "broken", "died"]
@@ -54,12 +54,12 @@ NewsQueue = queue.SimpleQueue[News]
 
 
 class ReadinessLoop:
-    """Asks for one node's readiness until it is ready, and puts what is new into the queue."""
+    """Asks one node until it is ready, and puts its news into the queue."""
 
     def __init__(self, docker: Docker, node: str, container_id: str, question: str, role: str, news: NewsQueue) -> None:
-        """``container_id``, ``question``: where the node's probe is, and what of it is asked.
+        """``container_id``, ``question``: where the node's probe is, and the question for it.
 
-        ``role``: what is asked of it once more when it is ready; empty: nothing.
+        ``role``: the question for it once the node is ready; empty: none.
         """
         self._docker, self._node, self._news = docker, node, news
         self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, role)
@@ -69,11 +69,11 @@ class ReadinessLoop:
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
     def start(self) -> None:
-        """Begins to ask."""
+        """Starts to ask."""
         self._thread.start()
 
     def end(self) -> None:
-        """Stops asking and waits for that."""
+        """Stops asking and waits for the thread."""
         with self._guard:
             self._ended.set()
             if self._process is not None:
@@ -96,7 +96,7 @@ class ReadinessLoop:
                 self._ended.wait(_PAUSE_S)
 
     def _listen(self, process: "subprocess.Popen[str]") -> str:
-        """Hands on answers as they come; returns the last line that was none."""
+        """Passes answers on as they arrive; returns the last line that was not an answer."""
         last = ""
         for line in process.stdout or ():
             kind, _, text = line.rstrip("\n").partition(" ")

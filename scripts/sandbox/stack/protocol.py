@@ -1,4 +1,4 @@
-"""What the layers after `stack` may ask of a running stack; the real one and the FakeStack of the tests both fit."""
+"""The interface of a running stack for the layers above `stack`; the real one and the tests' FakeStack implement it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class StackNode:
     image_source: ImageOrigin | None
     digest: str | None
     package_version: str | None
-    """What the distribution or vendor calls it, such as ``1:11.8.6-0+deb13u1``; None where the image does not say."""
+    """As the distribution or vendor writes it, such as ``1:11.8.6-0+deb13u1``; None where the image has none."""
     host: str
     """Name under which the client node reaches it."""
     port: int | None
@@ -51,7 +51,7 @@ class EntryPoint:
     port: int
     group_index: int
     via: str
-    """What it is in the user's words: ``haproxy1:rw``, ``writer``, ``pxc2``."""
+    """Its name for the user: ``haproxy1:rw``, ``writer``, ``pxc2``."""
     multiplexes: bool = False
     """Whether it shares server connections among clients, so that prepared statements must be off."""
     user: str = "sbtest"
@@ -69,7 +69,7 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True)
 class SettingProof:
-    """The proof query of one setting on one node: what it should answer and what it did."""
+    """The proof query of one setting on one node: the expected and the actual answer."""
 
     setting: str
     node: str
@@ -100,7 +100,7 @@ class StackInputs:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What the engine says of itself (`docker info`); it describes the machine where containers run."""
+    """What the engine reports about itself (`docker info`), which describes the machine where containers run."""
 
     version: str
     operating_system: str
@@ -113,18 +113,18 @@ class Engine:
 
 
 class Stream(Protocol):
-    """A command under way in a node."""
+    """A command running in a node."""
 
     def lines(self) -> Iterator[str]:
-        """Lines as they come, standard output and error in one, without line ends; ends with the command."""
+        """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
         ...
 
     def send(self, line: str) -> None:
-        """A line of input for the command; lost where the command has ended."""
+        """Sends a line of input to the command; lost where the command has ended."""
         ...
 
     def close_stdin(self) -> None:
-        """End of input for the command; harmless when repeated."""
+        """Ends the command's input; harmless when repeated."""
         ...
 
     def wait(self, timeout_s: float) -> int:
@@ -132,7 +132,7 @@ class Stream(Protocol):
         ...
 
     def kill(self) -> None:
-        """Ends our side of the connection; what runs in the node is the caller's to end. Harmless when repeated."""
+        """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
         ...
 
 
@@ -151,15 +151,15 @@ class RunningStack(Protocol):
 
     @property
     def inputs(self) -> StackInputs:
-        """What was changed at ``up`` beside the profile."""
+        """What the user changed at ``up``, in addition to the profile."""
         ...
 
     def nodes(self) -> Sequence[StackNode]:
-        """Every node that belongs to the stack, whether it runs or not."""
+        """Every node that belongs to the stack, running or not."""
         ...
 
     def roles(self) -> Mapping[str, ServerRole | None]:
-        """Role of every database server, asked of it now; None where it does not answer or is nothing of these."""
+        """Role of every database server, asked of it now; None where it does not answer or has no role."""
         ...
 
     def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
@@ -171,10 +171,10 @@ class RunningStack(Protocol):
         ...
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        """Gives a line to a command that stays under way in a node, begun by the first; its answer is a line.
+        """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line.
 
-        An answer begins with ASCII 30 there and without it here. Of a command that ended instead: its exit code, not
-        0, and what it said last. TimeoutError past ``timeout_s``.
+        The command starts an answer with ASCII 30, which is removed here. If the command ended instead: its exit code,
+        not 0, and its last output. TimeoutError past ``timeout_s``.
         """
         ...
 
@@ -183,7 +183,7 @@ class RunningStack(Protocol):
         ...
 
     def dead_nodes(self) -> Mapping[str, str]:
-        """Nodes whose container does not run, each with its state: ``exited (137), out of memory``."""
+        """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""
         ...
 
     def log(self, node: str, since: datetime | None = None) -> str:
@@ -199,5 +199,5 @@ class RunningStack(Protocol):
         ...
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack: what must not be found in anything saved."""
+        """Every password of the stack; none of them may appear in anything saved."""
         ...

@@ -1,4 +1,4 @@
-"""`PUBLISH=1`: one small proxy container forwards free ports of 127.0.0.1 to the nodes; no node is touched for it."""
+"""`PUBLISH=1`: one small proxy container forwards free ports of 127.0.0.1 to the nodes, which stay untouched."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ def publish(stack: Stack, on_event: OnEvent) -> Stack:
     """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
     with locked(
         stack.project,
-        lambda: on_event(Note("another command is at work on the stack; waiting for it")),
+        lambda: on_event(Note("another command is working on the stack; waiting for it")),
         _LOCK_PATIENCE_S,
     ):
         stack = stack.refreshed()
@@ -41,7 +41,7 @@ def publish(stack: Stack, on_event: OnEvent) -> Stack:
 
 
 def addresses(stack: Stack) -> list[Address]:
-    """What is published of a stack, now."""
+    """The published ports of a stack, now."""
     publisher = stack.publisher
     if publisher is None:
         return []
@@ -53,7 +53,7 @@ def addresses(stack: Stack) -> list[Address]:
 
 
 def _create(stack: Stack) -> None:
-    """On a network of its own that has a way to the host, and on the stack's, which has none."""
+    """On its own network, which reaches the host, and on the stack's, which does not."""
     docker, public, name = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
     forwards = {
         _FIRST_PORT + number: (each.node, port_name, port)
@@ -102,7 +102,7 @@ def _label_options(labels: Mapping[str, str]) -> list[str]:
 
 
 def _script(forwards: Mapping[int, tuple[str, str, int]]) -> str:
-    """One forwarder per port; a node's name is looked up anew for each connection."""
+    """One forwarder per port; a node's name is resolved for each connection."""
     lines = [
         f"socat TCP-LISTEN:{inner},fork,reuseaddr TCP:{shlex.quote(node)}:{port} &"
         for inner, (node, _, port) in forwards.items()

@@ -1,4 +1,4 @@
-"""Whether containers of a private network reach one another by name: tried for real, one calls the other."""
+"""Tests whether containers of a private network reach one another by name: one connects to the other."""
 
 import subprocess
 import threading
@@ -13,7 +13,7 @@ from sandbox.stack.naming import identity
 
 _PATIENCE_S = 30.0
 _LISTENER, _PORT, _LISTENING = "listener", 3306, "listening"
-# It gives up by itself: nothing stays where whoever started it is killed.
+# It times out on its own: nothing stays behind if its parent is killed.
 _LISTEN = f"""
 import socket
 server = socket.create_server(('', {_PORT}))
@@ -26,17 +26,17 @@ _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What was found: whether the one reached the other, and the last thing that it was told where it did not."""
+    """The result: whether one reached the other, and the last message where it did not."""
 
     state: Literal["reached", "not reached", "not tried"]
     said: str = ""
 
 
 class ReachProbe:
-    """A context: a listener in a network of their own, and one that calls it. What was started is gone after it."""
+    """A context: a listener in a separate network, and a container that connects to it. All are removed on exit."""
 
     def __init__(self, docker: Docker, image: str | None) -> None:
-        """``image`` None: the client image is not here, nothing is tried."""
+        """``image`` None: the client image is missing, nothing is tested."""
         owner = identity("doctor")
         self._docker, self._image = docker, image
         self._labels = helper_options(owner)
@@ -70,12 +70,12 @@ class ReachProbe:
         return (*run, *options, self._image or "")
 
     def found(self) -> Reach:
-        """Waits until it listens, then calls it once."""
+        """Waits for the listener, then connects to it once."""
         if self._listener is None:
             return Reach("not reached", self._refused) if self._refused else Reach("not tried")
         said = self._first_line(self._listener)
         if said != _LISTENING:
-            return Reach("not reached", said or "the container to be reached did not start")
+            return Reach("not reached", said or "the listening container did not start")
         try:
             called = self._docker.answer(*self._run(), "-c", _CALL, timeout_s=_PATIENCE_S)
         except TimeoutError as late:
@@ -84,7 +84,7 @@ class ReachProbe:
 
     @staticmethod
     def _first_line(process: "subprocess.Popen[str]") -> str:
-        """What it says first; empty where it ends, or is ended, without a word."""
+        """Its first line; empty where it ends, or is ended, without output."""
         bound = threading.Timer(_PATIENCE_S, end_group, [process])
         bound.start()
         try:

@@ -1,4 +1,4 @@
-"""Waits until every node of a stack is ready in its own sense: bounded, told as it changes, stopped by a death."""
+"""Waits until every node of a stack meets its ready condition: bounded, with progress, stopped by a death."""
 
 import queue
 import time
@@ -20,17 +20,17 @@ from sandbox.stack.stack import Stack, death
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
-"""A log without a new line for so long does not move."""
+"""A log without a new line for this long does not move."""
 LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
 _TICK_S = 0.5
 _BROKEN_AT_MOST = 5
-"""So many questions in a row that could not even be asked are a failure, not a restart under way."""
+"""This many failed questions in a row are a failure, not a restart in progress."""
 
 
 @dataclass
 class _Waiting:
-    """One node that is not ready yet; times in seconds since the wait began."""
+    """One node that is not ready yet; times in seconds since the wait started."""
 
     container: Container
     limit_s: float
@@ -55,13 +55,13 @@ class Readiness:
         self._clock, self._began = clock, clock()
         self._news: NewsQueue = queue.SimpleQueue()
         self.roles: dict[str, ServerRole | None] = {}
-        """What every server answered about its role when it was ready."""
+        """Every server's role when it became ready."""
         self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
 
     def wait(self) -> None:
         """Returns when every node is ready.
 
-        Raises SandboxError (exit 4) when a node's time is over or its container ends; its log comes as an event before.
+        Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log.
         """
         with deaths(self._docker, self._stack.project, self._news):
             for waiting in list(self._open.values()):
@@ -74,7 +74,7 @@ class Readiness:
 
     def _begin(self, container: Container) -> None:
         if not container.running:
-            self._fail(container.node, f"does not run: {death(self._docker, container)}")
+            self._fail(container.node, f"is not running: {death(self._docker, container)}")
         self._publish(container.node, "starting")
         if container.about.get("ready") is None:
             self._ready(container.node, "runs")
@@ -109,24 +109,24 @@ class Readiness:
             self._publish(news.node, "waiting", news.text)
 
     def _check_life(self, news: News) -> None:
-        """A death that the engine tells, or a question that could not be asked; a restart that is over is neither."""
+        """Checks a death that the engine reports, or a failed question; a completed restart is neither."""
         container = next((each for each in self._stack.members if each.node == news.node), None)
         if container is None:
             return
         state = death(self._docker, container)
         if not state.startswith("running"):
-            self._fail(news.node, f"does not run: {state}")
+            self._fail(news.node, f"is not running: {state}")
         if news.kind == "broken" and news.node in self._open:
             self._open[news.node].broken += 1
             if self._open[news.node].broken >= _BROKEN_AT_MOST:
-                self._fail(news.node, f"cannot be asked whether it is ready: {news.text}")
+                self._fail(news.node, f"does not answer whether it is ready: {news.text}")
 
     def _check_bound(self, name: str) -> None:
         waiting, seconds = self._open[name], self._clock() - self._began
         if seconds < waiting.limit_s - QUIET_S or self._waits_for_a_server(waiting):
             return
         self._look_at_log(waiting, seconds)
-        # A proxy logs every attempt of its own: that is no progress.
+        # A proxy logs each of its own attempts: that is not progress.
         moving = waiting.container.kind != "proxy" and seconds - waiting.log_moved_s < QUIET_S
         if seconds >= waiting.limit_s * (MOVING_FACTOR if moving else 1):
             expected = waiting.container.about.get("expected") or "success"
@@ -134,11 +134,11 @@ class Readiness:
             self._fail(name, f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last})")
 
     def _waits_for_a_server(self, waiting: _Waiting) -> bool:
-        """Whether it is a proxy of servers that are not ready: their bounds hold for it too."""
+        """Whether it is a proxy of servers that are not ready: their bounds apply to it too."""
         return waiting.container.kind == "proxy" and any(is_server(each.container) for each in self._open.values())
 
     def _look_at_log(self, waiting: _Waiting, seconds: float) -> None:
-        """Notes whether the last line of the log is another one than a while ago."""
+        """Notes whether the last line of the log has changed."""
         if seconds - waiting.log_asked_s < _LOOK_EVERY_S:
             return
         waiting.log_asked_s = seconds
@@ -156,7 +156,7 @@ class Readiness:
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name))
 
     def _secrets(self) -> frozenset[str]:
-        """The stack's passwords, as far as its client can be asked by now."""
+        """The stack's passwords, if its client can already be asked."""
         with suppress(SandboxError):
             return self._stack.secrets()
         return frozenset()
@@ -174,7 +174,7 @@ class Readiness:
                 probe.end()
 
     def _probe(self, container: Container) -> ReadinessLoop:
-        """In the node's own container, or from the client where what is asked lies on the way."""
+        """Asks in the node's own container, or from the client where the path to the node is part of the question."""
         where, question = container, "ready"
         if container.about["ready"] == "client":
             where, question = self._stack.client, f"ready-{container.node}"

@@ -1,4 +1,4 @@
-"""Why a stack cannot be brought up, in three lines: another one has the name, or the engine refuses."""
+"""Why a stack cannot come up, in three lines: another one has the name, or the engine rejects it."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,12 +13,12 @@ from sandbox.stack.stack import Stack
 
 
 class NotReadyError(SandboxError):
-    """A node did not get ready, or died meanwhile. ``log``: the end of its log, free of passwords."""
+    """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords masked."""
 
     def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str) -> None:
         super().__init__(
             f"{node} {predicate}",
-            "the stack stays as it is, for you to look at; the end of the node's log is above",
+            "the stack is kept for you to inspect; the end of the node's log is above",
             f"try: make logs{name_option} NODE={node}   (make down{name_option} removes the stack)",
             ExitCode.ENVIRONMENT,
         )
@@ -26,18 +26,18 @@ class NotReadyError(SandboxError):
 
 
 def another_stack(stack: Stack, plan: Plan) -> SandboxError:
-    """What differs between the stack that has the name and the plan that wants it."""
+    """The difference between the stack that has the name and the plan that needs it."""
     option = name_option(stack.name)
     if stack.profile != plan.profile:
-        what = f"the stack '{stack.name}' is another profile: {stack.profile}"
-        known = f"asked for was {plan.profile}"
+        what = f"the stack '{stack.name}' has another profile: {stack.profile}"
+        known = f"the requested profile is {plan.profile}"
     else:
-        what = f"the stack '{stack.name}' was made from the same profile, but otherwise"
+        what = f"the stack '{stack.name}' has the same profile, but other inputs"
         known = (
             _input_differences(stack, plan)
             or "a component, setting or image reference of the checkout has changed since"
         )
-    return SandboxError(what, known, f"try: make down{option} first, or NAME=<another name> beside it")
+    return SandboxError(what, known, f"try: make down{option}   (or the same command with another NAME)")
 
 
 def _input_differences(stack: Stack, plan: Plan) -> str:
@@ -62,14 +62,14 @@ def _shown(value: object) -> str:
 
 
 _KNOWN_REFUSALS = {
-    "no space left on device": "try: docker system df   (shows what takes it)",
-    "non-overlapping": "try: make clean   (every stack takes one of the engine's networks)",
+    "no space left on device": "try: docker system df   (shows what uses it)",
+    "non-overlapping": "try: make clean   (every stack uses one of the engine's networks)",
     "no such image": "try: make images PROFILE={profile}",
 }
 
 
 def not_started(argv: Sequence[str], answer: CommandResult, plan: Plan) -> SandboxError:
-    """Compose could not make the stack: nothing of it ran, and what it made is removed."""
+    """Compose could not create the stack: nothing of it ran, and what it created is removed."""
     last = answer.stderr.strip().rpartition("\n")[2]
     for sign, next_step in _KNOWN_REFUSALS.items():
         if sign in last.lower():

@@ -9,16 +9,16 @@ from sandbox.stack.protocol import ServerRole, SettingProof
 
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 _PATIENCE_S = 10.0
-"""A server that hangs must not hang the question about the others."""
+"""A hanging server must not block the answers of the others."""
 
 
 def ask_roles(docker: Docker, nodes: Sequence[Container]) -> dict[str, ServerRole | None]:
-    """Role of every database server, all asked at once; None for one that does not run, does not answer or has none."""
+    """Role of every database server, all asked at once; None for one without an answer or a role."""
     return {name: server_role(answer) for name, answer in ask_standings(docker, nodes).items()}
 
 
 def ask_standings(docker: Docker, nodes: Sequence[Container]) -> dict[str, str | None]:
-    """What every database server says it is, in full; None for one that does not run or does not answer."""
+    """Every database server's full role answer; None for one that is not running or does not answer."""
     servers = [node for node in nodes if is_server(node)]
     answers = _ask_all(docker, [(node.node, node, "role") for node in servers if node.running])
     return {server.node: answers.get(server.node) for server in servers}
@@ -30,18 +30,18 @@ def is_server(node: Container) -> bool:
 
 
 def server_role(answer: str | None) -> ServerRole | None:
-    """The role that an answer of a server begins with, such as ``reader, caught up``; None for any other answer."""
+    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
     word = re.match(r"\w*", answer or "")
     return _ROLES.get(word[0]) if word else None
 
 
 def explained(answer: str | None) -> bool:
-    """Whether an answer says why a server that is ready is neither the writer nor a reader."""
+    """Whether an answer explains why a ready server is neither the writer nor a reader."""
     return (answer or "").startswith(("stale: ", "detached: "))
 
 
 def prove_settings(docker: Docker, nodes: Sequence[Container]) -> list[SettingProof]:
-    """Asks for every setting on every node it applies to, all at once."""
+    """Runs the proof of every setting on every node it applies to, all at once."""
     client = next((node for node in nodes if node.kind == "client"), None)
     asked: list[tuple[str, Container, str]] = []
     expected: dict[str, tuple[str, str, str]] = {}
@@ -58,7 +58,7 @@ def prove_settings(docker: Docker, nodes: Sequence[Container]) -> list[SettingPr
 
 
 def _ask_all(docker: Docker, questions: Sequence[tuple[str, Container, str]]) -> Mapping[str, str | None]:
-    """(key, container, question to its probe) → answer, None where there was none; every client runs at once."""
+    """(key, container, question to its probe) → answer, or None; all clients run in parallel."""
     pending = [
         (key, docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
         for key, container, question in questions

@@ -1,4 +1,4 @@
-"""Draws the passwords and certificates of a stack."""
+"""Generates the passwords and certificates of a stack."""
 
 import datetime
 import secrets
@@ -24,8 +24,8 @@ _VALID_DAYS = 3650
 def draw_secrets(plan: Plan) -> Secrets:
     """Fresh random passwords; certificates only where a component of the plan needs them (they take 0.1 s).
 
-    Beside a server that somebody else runs the application's password is that server's. Raises SandboxError (exit 2)
-    where it is not given.
+    With an external server, the application's password is that server's. Raises SandboxError (exit 2) where it is not
+    given.
     """
     passwords = {name: _password() for name in PASSWORD_NAMES}
     for external in (group.external for group in plan.groups if group.external):
@@ -66,7 +66,7 @@ def _chain(hosts: list[str]) -> tuple[str, str, str]:
 
 
 def _self_signed(hosts: list[str]) -> tuple[str, str]:
-    """(certificate, key) as PEM, on the curve P-256: drawn in a millisecond."""
+    """(certificate, key) as PEM, on the curve P-256: generated in a millisecond."""
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())

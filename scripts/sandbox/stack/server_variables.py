@@ -1,4 +1,4 @@
-"""The variables that the server of an image knows, by its own word: asked once an image, and kept in the cache."""
+"""The variables that the server of an image reports: asked once per image, then kept in the cache."""
 
 import os
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _PATIENCE_S = 30.0
 
 
 def known_variables(nodes: Iterable[Node], docker: Docker) -> dict[str, Names]:
-    """By image reference; without images that are not here, or whose server does not tell."""
+    """Variables by image reference; without missing images, or those whose server does not answer."""
     here = {node.image: node.component.spec.server for node in nodes if node.choice.source == "local"}
     found = {image: _of_image(image, server, docker) for image, server in here.items()}
     return {image: names for image, names in found.items() if names}
@@ -33,7 +33,7 @@ def _of_image(image: str, server: str, docker: Docker) -> Names:
 
 
 def _asked(image: str, server: str, docker: Docker) -> Names:
-    """Nothing where it takes too long: names are then as unchecked as those of an image that is not here."""
+    """Empty where it takes too long: names are then unchecked, as for a missing image."""
     labels = helper_options(identity("variables"))
     run = ("run", "--rm", "--network", "none", *labels, "--entrypoint", server, image)
     try:
@@ -44,5 +44,5 @@ def _asked(image: str, server: str, docker: Docker) -> Names:
 
 
 def _cache() -> Path:
-    """``~/.cache/sandbox/variables``, a file an image."""
+    """``~/.cache/sandbox/variables``, one file per image."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sandbox" / "variables"

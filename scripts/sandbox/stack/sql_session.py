@@ -1,4 +1,4 @@
-"""A command that stays under way in a node and answers lines: starting Python there anew costs a third of a second."""
+"""A command that keeps running in a node and answers lines: starting Python there costs a third of a second."""
 
 import queue
 import subprocess
@@ -10,25 +10,25 @@ from sandbox.stack.engine import end_group
 from sandbox.stack.protocol import ExecResult
 
 ANSWER = "\x1e"
-"""What an answer begins with, so that a warning or an error is none. Source: RFC 7464, JSON text sequences."""
+"""Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
 _REMEMBERED = 20
 
 
 class SqlSessions:
-    """Those of one stack, by command. Each ends with its container, or with its input: when this process ends."""
+    """The SQL sessions of one stack, by command. Each ends with its container, or with its input when we exit."""
 
     def __init__(self, begin: Callable[[str, Sequence[str]], "subprocess.Popen[str]"]) -> None:
-        """``begin`` starts a command in a node, its input a pipe, its output and errors another."""
+        """``begin`` starts a command in a node, with one pipe for its input and one for its output and errors."""
         self._begin = begin
         self._open: dict[tuple[str, ...], _SqlSession] = {}
         self._guard = threading.Lock()
         self._guards: dict[tuple[str, ...], threading.Lock] = {}
-        """One a command: several nodes can be asked at once."""
+        """One per command: several nodes can be asked at once."""
 
     def ask(self, node: str, argv: Sequence[str], line: str, timeout_s: float) -> ExecResult:
-        """The line that a command answers; of one that ended instead, its exit code and what it said last.
+        """The command's answer; if it ended instead, its exit code and last output.
 
-        TimeoutError past ``timeout_s``: it is ended then, since its answer would be taken for the next one's.
+        TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken for the next one.
         """
         key = (node, *argv)
         with self._guard:
@@ -36,7 +36,7 @@ class SqlSessions:
         with guard:
             known = self._open.pop(key, None)
             answer = known.ask(line, timeout_s) if known else None
-            if known is None or answer is None:  # never begun, or ended since: its node was restarted
+            if known is None or answer is None:  # never started, or ended since: its node was restarted
                 known = _SqlSession(self._begin(node, argv))
                 answer = known.ask(line, timeout_s)
             if answer is None:
@@ -46,7 +46,7 @@ class SqlSessions:
 
 
 class _SqlSession:
-    """One command under way."""
+    """One running command."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
@@ -56,7 +56,7 @@ class _SqlSession:
         threading.Thread(target=_read, args=reading, name="SQL session", daemon=True).start()
 
     def ask(self, line: str, timeout_s: float) -> str | None:
-        """The answer; None where the command has ended. TimeoutError, after which it has."""
+        """The answer; None where the command has ended. TimeoutError, which ends the command."""
         try:
             if self._process.stdin:
                 self._process.stdin.write(line + "\n")
@@ -69,7 +69,7 @@ class _SqlSession:
             raise TimeoutError(f"no answer within {timeout_s} s") from None
 
     def ended(self, timeout_s: float) -> ExecResult:
-        """How it ended, and its last lines that were no answers."""
+        """How it ended, and its last lines that were not answers."""
         return ExecResult(self._process.wait(timeout_s) or 1, "", "\n".join(self._said))
 
 

@@ -1,4 +1,4 @@
-"""A running stack: its nodes, its roles, commands in its nodes, its logs. What the protocol promises."""
+"""A running stack: its nodes, its roles, commands in its nodes, its logs. Implements the protocol."""
 
 import json
 import subprocess
@@ -57,7 +57,7 @@ class Stack:
 
     @property
     def inputs(self) -> StackInputs:
-        """What was changed at `up` beside the profile."""
+        """What the user changed at `up`, in addition to the profile."""
         return self.containers[0].inputs
 
     @property
@@ -85,7 +85,7 @@ class Stack:
         )
 
     def container(self, node: str) -> Container:
-        """The container of a node. Raises SandboxError (exit 2) for a node that it does not have."""
+        """The container of a node. Raises SandboxError (exit 2) for an unknown node."""
         found = next((container for container in self.containers if container.node == node), None)
         if found is not None:
             return found
@@ -100,16 +100,16 @@ class Stack:
         return image_facts(self.docker, [container.id for container in self.members])
 
     def nodes(self) -> list[StackNode]:
-        """Every node of the plan, whether it runs or not, and servers that somebody else runs."""
+        """Every node of the plan, running or not, and external servers."""
         own = [_stack_node(container, self._images.get(container.id)) for container in self.members]
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
-        """Role of every database server, asked of it now."""
+        """Role of every database server, asked now."""
         return roles.ask_roles(self.docker, self.members)
 
     def standings(self) -> dict[str, str | None]:
-        """What every database server says it is, asked now: ``stale: writable, but replica1 is the writer``."""
+        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``."""
         return roles.ask_standings(self.docker, self.members)
 
     @property
@@ -134,7 +134,7 @@ class Stack:
         return ExecResult(answer.code, answer.stdout, answer.stderr)
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        """Gives a line to a command that stays under way in a node, begun by the first; its answer is a line."""
+        """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line."""
         return self._sql_sessions.ask(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> "ExecStream":
@@ -149,7 +149,7 @@ class Stack:
         return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
 
     def dead_nodes(self) -> dict[str, str]:
-        """Nodes whose container does not run now, each with its state: ``exited (137), out of memory``."""
+        """Nodes whose container is not running now, each with its state: ``exited (137), out of memory``."""
         stopped = [container for container in self.refreshed().members if not container.running]
         return {container.node: death(self.docker, container) for container in stopped}
 
@@ -173,26 +173,26 @@ class Stack:
 
 
 class ExecStream:
-    """A command under way in a node."""
+    """A command running in a node."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
     def lines(self) -> Iterator[str]:
-        """Lines as they come, standard output and error in one, without line ends; ends with the command."""
+        """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
         assert self._process.stdout is not None  # noqa: S101  (opened as a pipe by Docker.stream)
         for line in self._process.stdout:
             yield line.rstrip("\n")
 
     def send(self, line: str) -> None:
-        """A line of input for the command; lost where the command has ended."""
+        """Sends a line of input to the command; lost where the command has ended."""
         if self._process.stdin:
             with suppress(BrokenPipeError):
                 self._process.stdin.write(line + "\n")
                 self._process.stdin.flush()
 
     def close_stdin(self) -> None:
-        """End of input for the command; harmless when repeated."""
+        """Ends the command's input; harmless when repeated."""
         if self._process.stdin:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -205,12 +205,12 @@ class ExecStream:
             raise TimeoutError(f"still running after {timeout_s} s") from late
 
     def kill(self) -> None:
-        """Ends our side of the connection; what runs in the node is the caller's to end. Harmless when repeated."""
+        """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
         end_group(self._process)
 
 
 def death(docker: Docker, container: Container) -> str:
-    """Why a container does not run: ``exited (137), out of memory``, ``created``, ``gone``."""
+    """Why a container is not running: ``exited (137), out of memory``, ``created``, ``gone``."""
     answer = docker.answer("inspect", "--format", "{{json .State}}", container.id)
     if answer.code:
         return "gone"

@@ -1,4 +1,4 @@
-"""Gets the images of a plan: what is missing is pulled or built, several at once, told as it goes."""
+"""Gets the images of a plan: pulls or builds the missing ones, several at once, with progress."""
 
 import os
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from sandbox.stack.images import engine_availability
 
 
 def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> None:
-    """Every image of the plan is on the engine afterwards, a locked one with its digest.
+    """Puts every image of the plan on the engine, a locked one with its digest.
 
-    Raises SandboxError (exit 4) before anything starts where one cannot be had, naming what works here instead.
+    Raises SandboxError (exit 4) before anything starts where one is unavailable, naming what works here instead.
     """
     refuse_unavailable(plan, docker)
     supply([node.choice for node in plan.nodes], on_event, docker)
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
-    """Raises SandboxError (exit 4) where an image can be had nowhere, naming what works here instead."""
+    """Raises SandboxError (exit 4) where an image is unavailable, naming what works here instead."""
     if plan.unavailable():
         raise _unavailable(plan, docker)
 
@@ -43,7 +43,7 @@ def _is_wanted(choice: ImageChoice) -> bool:
 def supply(choices: Sequence[ImageChoice], on_event: OnEvent, docker: Docker) -> None:
     """Pulls or builds what is not here, as many at once as there are processors.
 
-    Raises SandboxError (exit 4) for the first that fails; the others are ended then, as on Ctrl-C.
+    Raises SandboxError (exit 4) for the first that fails; this ends the others, as does Ctrl-C.
     """
     wanted = {choice.reference: choice for choice in choices if _is_wanted(choice)}
     if not wanted:
@@ -76,8 +76,8 @@ def _unavailable(plan: Plan, docker: Docker) -> SandboxError:
     works = ", ".join(working_components(library, available))
     instead = nearest_working_profile(plan, library, available)
     return SandboxError(
-        f"cannot be had here: {', '.join(references)}",
-        f"not on the engine, no registry gives it, the catalog has no build; terms that work here: {works}",
+        f"not available here: {', '.join(references)}",
+        f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}",
         f"try: make up PROFILE={instead}" if instead else "try: make doctor",
         ExitCode.ENVIRONMENT,
     )

@@ -1,4 +1,4 @@
-"""Brings a stack up: refuses what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
+"""Brings a stack up: rejects what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -44,39 +44,39 @@ from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What `up` takes beside the plan. ``timeout_s`` None: each node's own bound."""
+    """What `up` takes in addition to the plan. ``timeout_s`` None: each node's own bound."""
 
     name: str = DEFAULT_NAME
     timeout_s: float | None = None
     publish: bool = False
     restore: bool = False
-    """Whether a snapshot of the plan is taken for a start, where there is one."""
+    """Whether to start from a snapshot of the plan, where there is one."""
     snapshot_key: str | None = None
-    """Of the snapshot to start from; None: the plan's own."""
+    """Key of the snapshot to start from; None: the plan's own."""
     base_directories_only: bool = False
-    """Whether no snapshot is taken for a start, not even where there is one: stacks that are compared start alike."""
+    """Whether to ignore snapshots even where there is one, so that compared stacks start alike."""
     base_directories: Callable[[], Mapping[str, Plan]] = dict
-    """Server → plan of its base data directory, asked for where there is no snapshot; empty: they begin from nothing."""
+    """Server → plan of its base data directory, used where there is no snapshot; empty: they start from nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A stack that is ready. ``roles``: what its servers answered when they were."""
+    """A stack that is ready. ``roles``: of its servers when they became ready."""
 
     stack: Stack
     roles: Mapping[str, ServerRole | None]
     wish: Wish | None = None
-    """The snapshot that can be taken of it now: it was made by this command, and from no snapshot."""
+    """The snapshot to take of it now, where this command made it, and not from a snapshot."""
     uuid: str = ""
-    """What its groups call themselves, where this command made it."""
+    """UUID of its groups, where this command made it."""
 
 
 def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending | None = None) -> Started:
-    """The stack of a plan, ready. One that runs already is only waited for; what stopped of it is started.
+    """Brings up the stack of a plan. Only waits for one that is already running; starts its stopped nodes.
 
-    ``info``: the engine's description, where it was asked for already.
+    ``info``: the engine's description, where it was requested already.
     Raises SandboxError: exit 2 where another profile has the name; exit 4 where images, memory or disk are short, or a
-    node does not get ready (the stack then stays, to be looked at); exit 130 on Ctrl-C, which removes what it started.
+    node does not become ready (the stack then stays for inspection); exit 130 on Ctrl-C, which removes what it started.
     """
     start = _Start(plan, options, on_event, docker, info or begin_info(docker))
     with start.undone_on_interrupt():
@@ -94,7 +94,7 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
 
 
 class _Start:
-    """One `up` under way."""
+    """One `up` in progress."""
 
     def __init__(self, plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: Pending) -> None:
         self.plan, self.options, self.on_event, self.docker = plan, options, on_event, docker
@@ -109,29 +109,29 @@ class _Start:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Only one command at a time makes or removes a stack; a Compose that outlives us keeps the lock."""
-        wait = Note(f"another command is at work on the stack '{self.options.name}'; waiting for it")
+        wait = Note(f"another command is working on the stack '{self.options.name}'; waiting for it")
         with locked(self.project, lambda: self.on_event(wait), LOCK_PATIENCE_S) as self._lock:
             yield
 
     @contextmanager
     def undone_on_interrupt(self) -> Iterator[None]:
-        """Ctrl-C removes what this command made; a second one stops at once and says who removes the rest."""
+        """Ctrl-C removes what this command made; a second one stops at once and says how to remove the rest."""
         try:
             yield
         except KeyboardInterrupt:
             option = name_option(self.options.name)
             if not self.made:
-                known = "the stack is as it was" if self.found else "nothing had been started yet"
+                known = "the stack is unchanged" if self.found else "nothing was started yet"
                 raise _interrupted("interrupted", known, f"try: make ps{option}") from None
-            self.on_event(Note("interrupted: removing what was started (once more: stop at once)"))
+            self.on_event(Note("interrupted: removing what was started (press Ctrl-C again to stop at once)"))
             try:
                 with self.lock():
                     remove_project(self.project, self.options.name, self.docker)
             except KeyboardInterrupt:
-                known = "something of the stack may be left"
+                known = "parts of the stack may be left"
                 raise _interrupted("interrupted twice", known, f"try: make down{option}   (removes the rest)") from None
             again = f"try: make up{option} PROFILE={self.plan.profile}"
-            raise _interrupted("interrupted", "everything that was started is removed again", again) from None
+            raise _interrupted("interrupted", "everything that was started has been removed", again) from None
 
     def refuse_another(self) -> None:
         """Raises SandboxError (exit 2) where another plan's stack has the name."""
@@ -140,13 +140,13 @@ class _Start:
             raise another_stack(Stack(found, self.docker), self.plan)
 
     def announce(self) -> None:
-        """The first line: what is refused is refused before it, in three lines and no other."""
+        """Prints the first line; a refusal comes before it, and consists of its three lines only."""
         if not self.announced:
             self.on_event(Note(f"{self.plan.profile} as '{self.options.name}'"))
             self.announced = True
 
     def made_or_found(self) -> Stack:
-        """The stack's containers, running: found as they are, or made now."""
+        """The stack with its containers running: found, or created now."""
         there = inventory(self.docker, self.project)
         if there.containers and self._usable(there):
             self.announce()
@@ -155,14 +155,14 @@ class _Start:
         check_resources(self.plan, read_info(self.info.output()))
         self.announce()
         if not there.empty:
-            self.on_event(Note("removing what a start that was cut short has left"))
+            self.on_event(Note("removing the leftovers of an interrupted start"))
             remove_project(self.project, self.options.name, self.docker)
         return self._make()
 
     def _usable(self, there: Inventory) -> bool:
-        """Whether it is this plan's stack, all of it. False: nothing of it ever ran, so it can be made anew.
+        """Whether it is this plan's complete stack. False: nothing of it ever ran, so it can be created from scratch.
 
-        Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one of which nodes are missing.
+        Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one with missing nodes.
         """
         if all(each.state == "created" for each in there.containers):
             return False
@@ -174,16 +174,16 @@ class _Start:
             return True
         option = name_option(self.options.name)
         raise SandboxError(
-            f"the stack '{self.options.name}' is not whole: {', '.join(sorted(missing))} missing",
-            "its start was cut short, or somebody removed a container",
+            f"the stack '{self.options.name}' is incomplete: {', '.join(sorted(missing))} missing",
+            "its start was interrupted, or somebody removed a container",
             f"try: make down{option} && make up{option} PROFILE={self.plan.profile}",
             ExitCode.ENVIRONMENT,
         )
 
     def _started(self, stack: Stack) -> Stack:
-        """Starts what does not run of a stack that is there."""
+        """Starts the stopped nodes of an existing stack."""
         idle = [each.node for each in stack.members if not each.running]
-        self.on_event(Note(f"the stack '{stack.name}' is there" + (f"; starting {', '.join(idle)}" if idle else "")))
+        self.on_event(Note(f"the stack '{stack.name}' exists" + (f"; starting {', '.join(idle)}" if idle else "")))
         return start_idle(stack)
 
     def _make(self) -> Stack:
@@ -198,7 +198,7 @@ class _Start:
                 self.on_event(Note(f"from {filling.description}{otherwise}"))
                 return self._made_from(filling, replace(secrets, uuid=filling.uuid))
         except NotRestoredError as problem:
-            self.on_event(Note(f"that cannot be restored ({problem}); starting from nothing"))
+            self.on_event(Note(f"it cannot be restored ({problem}); starting from nothing"))
         return self._made_from(None, secrets)
 
     def _from_base_directories(self, uuid: str) -> Filling | None:
@@ -208,7 +208,7 @@ class _Start:
         return from_base_directories(self.plan, base_directories, uuid) if base_directories else None
 
     def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
-        """The containers, started: on volumes that are filled, or on empty ones."""
+        """Creates and starts the containers, on filled or on empty volumes."""
         self.uuid = secrets.uuid
         if restorable(self.plan) and (filling is None or not filling.whole):
             self.wish = Wish(plan_hash(self.plan), secrets.uuid, fresh=self.plan.request.init is None)
@@ -227,7 +227,7 @@ class _Start:
         return Stack(containers(self.docker, self.project), self.docker)
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
-        """Volumes are filled while containers are made and get their files. RefusedError, NotRestoredError."""
+        """Fills volumes while containers are created and get their files. RefusedError, NotRestoredError."""
         filled = threading.Event()
         with ThreadPoolExecutor(max_workers=1) as beside:
             filler = beside.submit(self._fill_volumes, document, filling, filled.set) if filling else None
@@ -244,7 +244,7 @@ class _Start:
                 filler.result()
 
     def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
-        """``filled`` is called when the files are in place, while the container that put them there still ends."""
+        """``filled`` is called when the files are in place, while the container that copied them is still ending."""
         mounts = volume_mounts(document, self.project, list(filling.sources))
         fill_volumes(self.docker, filling, mounts, self.plan.client.image, self.identity, filled)
 

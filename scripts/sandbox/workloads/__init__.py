@@ -1,1 +1,1 @@
-"""What loads a stack: one file per workload, its file name is its name; `common` holds what they share."""
+"""The workloads: one file each, named after the workload; `common` holds what they share."""

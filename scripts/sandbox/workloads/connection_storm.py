@@ -1,4 +1,4 @@
-"""Connect, one query, disconnect; latency is that of connecting and of the query."""
+"""Connect, one query, disconnect; latency covers both the connect and the query."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ class ConnectionStorm(PythonLoad):
     """Every thread has at most one connection at a time."""
 
     scenario: ClassVar[str] = "connection_storm"
-    query: str = Field(default="SELECT 1", min_length=1, description="the one query of each connection")
+    query: str = Field(default="SELECT 1", min_length=1, description="the query of each connection")
 
     def wanted(self, parameters: Parameters) -> prepared.Prepared | None:  # noqa: ARG002  (the shape of a workload)
         """Needs no data."""

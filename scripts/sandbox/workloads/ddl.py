@@ -1,4 +1,4 @@
-"""Tables created, altered and dropped, many at once, while others read and write; a transaction is one definition."""
+"""Concurrent CREATE, ALTER and DROP TABLE while other threads read and write; a transaction is one statement."""
 
 from typing import ClassVar
 
@@ -12,24 +12,24 @@ PREFIX = "ddl_"
 
 
 class Ddl(PythonLoad):
-    """THREADS define tables. What filling them and the threads beside them do is told apart, by kind."""
+    """THREADS run DDL. Filling the tables and the accompanying load are reported separately, by kind."""
 
     scenario: ClassVar[str] = "ddl"
     tables_per_thread: int = Field(default=10, ge=1, le=100_000, description="tables that a thread creates, then drops")
-    table_rows: int = Field(default=100, ge=0, le=10_000, description="rows that each table is filled with")
-    alter: bool = Field(default=True, description="whether each table gets another column and index before it goes")
-    load_threads: int = Field(default=1, ge=0, le=10_000, description="threads beside, which read and write rows")
-    load_rows: int = Field(default=10_000, ge=1, description="rows of the table that they work on")
+    table_rows: int = Field(default=100, ge=0, le=10_000, description="rows in each table")
+    alter: bool = Field(default=True, description="whether each table gets another column and index before its drop")
+    load_threads: int = Field(default=1, ge=0, le=10_000, description="additional threads that read and write rows")
+    load_rows: int = Field(default=10_000, ge=1, description="rows of the table of these threads")
 
     @property
     def background_threads(self) -> int:
-        """The load under which tables are defined."""
+        """Threads of the accompanying load."""
         return self.load_threads
 
     def wanted(self, parameters: Parameters) -> prepared.Prepared:  # noqa: ARG002  (the shape of a workload)
-        """The table of the threads beside; a run leaves no other."""
+        """The table of the accompanying load; a run leaves no other."""
         return prepared.Prepared("ddl", 1, self.load_rows, prefix=PREFIX)
 
     def rows_made(self) -> int:
-        """Those of that table."""
+        """Rows of that table."""
         return self.load_rows

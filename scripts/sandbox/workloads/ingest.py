@@ -1,4 +1,4 @@
-"""Rows inserted many at a time into TABLES tables with secondary indexes, empty at first; a transaction is a batch."""
+"""Batch inserts into TABLES tables with secondary indexes, empty at first; a transaction is a batch."""
 
 from typing import Any, ClassVar
 
@@ -12,12 +12,12 @@ PREFIX = "ingest_"
 
 
 class Ingest(PythonLoad):
-    """Rows a second are transactions a second times ``batch_rows``."""
+    """Rows per second are transactions per second times ``batch_rows``."""
 
     scenario: ClassVar[str] = "ingest"
-    batch_rows: int = Field(default=100, ge=1, le=100_000, description="rows of one INSERT")
+    batch_rows: int = Field(default=100, ge=1, le=100_000, description="rows per INSERT")
     indexes: int = Field(default=3, ge=0, le=3, description="secondary indexes: device and time, tag, reading")
-    payload_bytes: int = Field(default=100, ge=0, le=1000, description="bytes of text in a row beside its figures")
+    payload_bytes: int = Field(default=100, ge=0, le=1000, description="bytes of text per row")
 
     @property
     def uses(self) -> frozenset[str]:
@@ -26,7 +26,7 @@ class Ingest(PythonLoad):
 
     @property
     def consumes_data(self) -> bool:
-        """Each phase begins with empty tables."""
+        """Each phase starts with empty tables."""
         return True
 
     def wanted(self, parameters: Parameters) -> prepared.Prepared:
@@ -34,5 +34,5 @@ class Ingest(PythonLoad):
         return prepared.Prepared("ingest", parameters.tables, 0, f"{self.indexes} secondary indexes", PREFIX)
 
     def scenario_options(self, session: Session) -> dict[str, Any]:
-        """With the number of tables."""
+        """The options, with the number of tables."""
         return {**self.options(), "tables": session.parameters.tables}

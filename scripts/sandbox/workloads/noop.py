@@ -1,4 +1,4 @@
-"""Loads nothing for as long as it is asked to: what the servers do by themselves."""
+"""No load at all: shows what the servers do on their own."""
 
 import time
 from pathlib import Path
@@ -16,11 +16,11 @@ class Noop(Workload):
         return None
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
-        """Lets the seconds pass in the client node, where a load would run; there is no figure to give."""
+        """Sleeps in the client node, where a load would run; there are no results."""
         seconds = phase_seconds(session.parameters, phase)
         argv = ("sleep", str(seconds))
         began = time.monotonic()
         code = run_load(session.stack, session.client, argv, seconds, log, lambda _: None)
-        session.on_event(Progress("load", f"nothing done for {time.monotonic() - began:.0f} s"))
+        session.on_event(Progress("load", f"idle for {time.monotonic() - began:.0f} s"))
         failure = f"sleep ended with exit code {code}" if code else None
         return Outcome(argv, Metrics(errors=0, errors_by_code={}, conflicts=0, conflicts_by_code={}), failure)

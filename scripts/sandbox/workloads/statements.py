@@ -1,4 +1,4 @@
-"""The user's own statements, drawn by their weights; a transaction is a statement, or all from BEGIN to COMMIT."""
+"""The user's own statements, drawn by weight; a transaction is one statement, or everything from BEGIN to COMMIT."""
 
 import json
 from dataclasses import asdict
@@ -19,29 +19,29 @@ FILE = "statements.json"
 
 
 class Statements(PythonLoad):
-    """``text``: the file as the user wrote it. Whatever tables it needs stand there already, or are sysbench's."""
+    """``text``: the file as the user wrote it. The tables it needs exist already, or are sysbench's."""
 
     scenario: ClassVar[str] = "statements"
     text: str = Field(exclude=True)
     data: Literal["none", "oltp"] = Field(
-        default="none", description="none: what it reads is there; oltp: sysbench's sbtest1 … by TABLES and ROWS"
+        default="none", description="none: its tables exist already; oltp: sysbench's sbtest1 … by TABLES and ROWS"
     )
 
     @property
     def uses(self) -> frozenset[str]:
-        """The size of sysbench's tables, where it works on them."""
+        """The size of sysbench's tables, where it uses them."""
         return super().uses | ({"tables", "rows_per_table"} if self.data == "oltp" else set())
 
     def wanted(self, parameters: Parameters) -> prepared.Prepared | None:  # noqa: ARG002  (the shape of a workload)
-        """None of its own making."""
+        """It makes no data of its own."""
         return None
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:
-        """Sysbench's tables, where it works on them."""
+        """Sysbench's tables, where it uses them."""
         return None if self.data == "none" else Sysbench(script=PREPARE_OLTP).data_needed(parameters)
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Ships the statements too, and makes sysbench's tables where it is told to."""
+        """Ships the statements too, and makes sysbench's tables where ``data`` says so."""
         super().prepare(session, log)
         ship(session.stack, session.client, self._files)
         if self.data == "none":
@@ -49,7 +49,7 @@ class Statements(PythonLoad):
         return Sysbench(script=PREPARE_OLTP).prepare(session, log)
 
     def scenario_options(self, session: Session) -> dict[str, Any]:  # noqa: ARG002  (the shape of a workload)
-        """Where the statements lie in the client node."""
+        """Path of the statements in the client node."""
         return {"file": f"{folder_of(self._files)}/{FILE}"}
 
     @property

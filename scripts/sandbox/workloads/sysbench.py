@@ -39,16 +39,16 @@ from sandbox.workloads.common.sysbench_output import (
 )
 
 PREPARE_LIMIT_S = 24 * 3600
-"""Bound on a preparation: large data takes hours, a hanging server for ever."""
+"""Limit of a preparation: large data takes hours, a hanging server takes forever."""
 
 MOST_PREPARE_THREADS = 8
 
 _INIT_TIMEOUT = "--thread-init-timeout"
 INIT_TIMEOUT_S = 30
-"""sysbench's own limit."""
+"""sysbench's own default."""
 
 PREPARE_OLTP = "prepare_oltp"
-"""Our script in the client image: the same tables from every server, however it counts its automatic ids."""
+"""Our script in the client image: makes the same tables on every server, whatever its auto-increment settings."""
 
 _ROLLED_BACK_BY_GROUP = 3101
 """ER_TRANSACTION_ROLLBACK_DURING_COMMIT: Group Replication's certification conflict."""
@@ -67,22 +67,22 @@ STOCK_SCRIPTS = (
     "select_random_points",
     "select_random_ranges",
 )
-"""What sysbench 1.0 brings along."""
+"""Scripts that sysbench 1.0 ships."""
 
 SCRIPT_OPTIONS = {
-    "point_selects": "point reads of a transaction",
+    "point_selects": "point reads per transaction",
     "range_selects": "whether there are range reads at all",
-    "range_size": "rows of a range",
-    "simple_ranges": "range reads of a transaction",
-    "sum_ranges": "sums over a range",
-    "order_ranges": "ranges read in order",
-    "distinct_ranges": "ranges read without duplicates",
-    "index_updates": "updates of the indexed column",
-    "non_index_updates": "updates of another column",
-    "delete_inserts": "rows deleted and inserted again",
-    "skip_trx": "each statement for itself instead of a transaction",
+    "range_size": "rows per range",
+    "simple_ranges": "range reads per transaction",
+    "sum_ranges": "sums over a range per transaction",
+    "order_ranges": "ordered range reads per transaction",
+    "distinct_ranges": "DISTINCT range reads per transaction",
+    "index_updates": "updates of the indexed column per transaction",
+    "non_index_updates": "updates of a non-indexed column per transaction",
+    "delete_inserts": "rows deleted and inserted again per transaction",
+    "skip_trx": "autocommit instead of transactions",
 }
-"""What the scripts that oltp_common is part of can be told about a transaction (sysbench 1.0, oltp_common.lua)."""
+"""Transaction options of the scripts that include oltp_common (sysbench 1.0, oltp_common.lua)."""
 
 
 _OWN_OPTIONS = ("data", "db_ps_mode", "thread_init_timeout_s")
@@ -99,19 +99,19 @@ class Sysbench(Workload):
     tables: Literal["oltp", "bulk_insert", "own", "none"] = "oltp"
     """``own``: the script's own `prepare` makes them."""
     data: Literal["kept", "consumed"] = Field(
-        default="kept", description="kept, or consumed: a run changes it for good, so each phase starts from new data"
+        default="kept", description="kept, or consumed: a run changes it permanently, each phase starts from new data"
     )
     db_ps_mode: Literal["auto", "disable"] = Field(
         default="auto",
         description="auto, or disable: no prepared statements, which pin connections that a proxy shares",
     )
     thread_init_timeout_s: int = Field(
-        default=INIT_TIMEOUT_S, ge=1, description="seconds for all threads to connect, where sysbench can be told (1.1)"
+        default=INIT_TIMEOUT_S, ge=1, description="seconds for all threads to connect, where sysbench supports it (1.1)"
     )
     text: str | None = Field(default=None, exclude=True)
     """The script itself, where it is the user's own."""
     script_options: dict[str, OptionValue] = Field(default_factory=dict, exclude=True)
-    """What the script is told beside: ``range_size``, as ``--range-size``."""
+    """Further options of the script: ``range_size`` becomes ``--range-size``."""
 
     @model_validator(mode="after")
     def _there_is_one(self) -> "Sysbench":
@@ -131,16 +131,16 @@ class Sysbench(Workload):
         return self.data == "consumed"
 
     def options(self) -> dict[str, OptionValue]:
-        """The script's among them."""
+        """Includes the script's options."""
         options = super().options()
-        usual = ("db_ps_mode", "thread_init_timeout_s")  # told where they are not what sysbench does by itself
+        usual = ("db_ps_mode", "thread_init_timeout_s")  # shown only where they differ from sysbench's defaults
         for name in usual:
             if options[name] == type(self).model_fields[name].default:
                 del options[name]
         return {**options, **self.script_options}
 
     def with_options(self, given: Mapping[str, OptionValue]) -> Workload:
-        """What is no option of the workload's goes to the script: one of SCRIPT_OPTIONS, or any of the user's own.
+        """Other options go to the script: one of SCRIPT_OPTIONS, or any option for the user's own script.
 
         Raises SandboxError (exit 2).
         """
@@ -149,12 +149,12 @@ class Sysbench(Workload):
         for name in others:
             if self.text is None and name not in SCRIPT_OPTIONS:
                 known = did_you_mean(name, [*_OWN_OPTIONS, *SCRIPT_OPTIONS])
-                raise SandboxError(f"OPTIONS: {self.script} has no option '{name}'", known, "make help")
+                raise SandboxError(f"OPTIONS: {self.script} has no option '{name}'", known, "try: make help")
         changed = super().with_options(own)
         return changed.model_copy(update={"script_options": {**self.script_options, **others}})
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Finds the data that an earlier run left fit for use, else makes it."""
+        """Reuses the data of an earlier run where it is still valid, else makes it."""
         if self.text is not None:
             ship(session.stack, session.client, self._files)
         if wrapped := zipfian.around(self._script, session.parameters.distribution):
@@ -163,7 +163,7 @@ class Sysbench(Workload):
             return None
         wanted = self._wanted(session.parameters)
         if self.data == "kept" and prepared.find(session, wanted.prefix) == wanted:
-            session.on_event(Progress("prepare", f"data is there already: {wanted}"))
+            session.on_event(Progress("prepare", f"reusing data: {wanted}"))
             return wanted.record(None)
         seconds = self._make(session, log)
         if self.data == "kept":
@@ -187,7 +187,7 @@ class Sysbench(Workload):
         return {self.script: self.text or ""}
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:
-        """As many rows as TABLES and ROWS say, where the script knows of them."""
+        """As many rows as TABLES and ROWS say, where the script uses them."""
         if self.tables == "none":
             return None
         wanted = self._wanted(parameters)
@@ -207,7 +207,7 @@ class Sysbench(Workload):
         began = time.monotonic()
         prepared.clear(session)
         if self.tables == "own" and _CLEANS_UP.search(self.text or ""):
-            # What it made before, if anything: it fails where there is nothing.
+            # Removes what it made before; it fails where there is nothing.
             run_load(session.stack, session.client, self._own_argv(session, "cleanup"), PREPARE_LIMIT_S, log, _ignore)
         errors = ErrorCount()
 
@@ -218,7 +218,7 @@ class Sysbench(Workload):
 
         code = run_load(session.stack, session.client, self._prepare_argv(session), PREPARE_LIMIT_S, log, read)
         if code or errors.first_fatal:
-            raise WorkloadError(f"data could not be prepared: {errors.first_fatal or f'sysbench ended with {code}'}")
+            raise WorkloadError(f"data could not be prepared: {errors.first_fatal or f'sysbench exit code {code}'}")
         return round(time.monotonic() - began, 1)
 
     def _base_argv(self, session: Session, script: str, host: str, port: int) -> list[str]:
@@ -238,16 +238,16 @@ class Sysbench(Workload):
         ]
 
     def _script_options(self, script: str) -> Mapping[str, OptionValue]:
-        """The standard preparation knows nothing of what a transaction is."""
+        """The standard preparation takes no transaction options."""
         return {} if script == PREPARE_OLTP else self.script_options
 
     @property
     def _script(self) -> str:
-        """Its name, or the path of the user's own in the client node."""
+        """Its name, or the path of the user's own script in the client node."""
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
     def _load_script(self, distribution: str) -> str:
-        """What a load runs: the script, or what is around it where sysbench itself cannot draw the keys."""
+        """The script of a load, or its wrapper where sysbench itself cannot draw the keys."""
         wrapped = zipfian.around(self._script, distribution)
         return f"{folder_of(wrapped)}/{zipfian.SCRIPT}" if wrapped else self._script
 
@@ -256,7 +256,7 @@ class Sysbench(Workload):
         return [*self._base_argv(session, self._script, writer.host, writer.port), f"--threads={threads}", *command]
 
     def _prepare_argv(self, session: Session) -> list[str]:
-        seed = f"--rand-seed={prepared.ROWS_SEED}"  # by itself sysbench seeds with the time
+        seed = f"--rand-seed={prepared.ROWS_SEED}"  # by default sysbench seeds with the time
         if self.tables != "oltp":
             return self._own_argv(session, seed, "prepare")
         threads, writer = min(session.parameters.tables, MOST_PREPARE_THREADS), session.writer
@@ -274,7 +274,7 @@ class Sysbench(Workload):
             "--percentile=95",
             "--histogram",
             f"--rand-type={zipfian.rand_type(parameters.distribution)}",
-            # The warm-up draws other rows than the run, or the run would find exactly its own rows warm.
+            # The warm-up draws different rows, or the run would find exactly its own rows warm.
             f"--rand-seed={session.seed + (phase == 'warm-up')}",
         ]
         if parameters.rate_per_s is not None:
@@ -290,7 +290,7 @@ class Sysbench(Workload):
 
 
 def script_of(name: str, text: str) -> Sysbench:
-    """The user's own Lua script as a workload: its text says what data it needs."""
+    """The user's own Lua script as a workload: its text shows what data it needs."""
     tables: Literal["oltp", "own", "none"] = "own" if _PREPARES.search(text) else "none"
     if _STANDARD_TABLES.search(text):
         tables = "oltp"
@@ -303,11 +303,11 @@ def _on_off(value: OptionValue) -> str:
 
 
 def _ignore(line: str) -> None:
-    """It stands in the log."""
+    """The line is in the log already."""
 
 
 def _knows(session: Session, option: str) -> bool:
-    """Whether the client node's sysbench has an option: 1.0 has no limit for threads to connect but its own 30 s."""
+    """Whether the client node's sysbench has an option: 1.0 always gives its threads 30 s to connect."""
     known = option in session.stack.run(session.client, ["sysbench", "--help"]).stdout
     if not known:
         session.on_event(
@@ -317,7 +317,7 @@ def _knows(session: Session, option: str) -> bool:
 
 
 class _Reader:
-    """Follows a load line by line: tells each second, keeps what the figures need."""
+    """Follows a load line by line: reports each second, keeps what the metrics need."""
 
     def __init__(self, session: Session, phase: Phase) -> None:
         self._session = session
@@ -340,13 +340,13 @@ class _Reader:
         if self._errors.first_fatal:
             return self._errors.first_fatal
         if code == TIMED_OUT:
-            return f"sysbench had to be ended: still running {OVERTIME_S} s after its time"
+            return f"sysbench was terminated: still running {OVERTIME_S} s after its time"
         if code or parse_summary(self._rest) is None:
-            return f"sysbench ended with exit code {code} and no summary of statements"
+            return f"sysbench exited with code {code} and printed no statement summary"
         return None
 
     def metrics(self) -> Metrics:
-        """Figures of the phase; without a summary, the errors alone."""
+        """Metrics of the phase; without a summary, only the errors."""
         by_code = self._errors.counted()
         base = Metrics(
             errors=sum(by_code.values()),

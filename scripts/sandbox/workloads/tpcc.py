@@ -1,4 +1,4 @@
-"""TPC-C's five transactions in the specified mix, as fast as they go; own code, comparable with no published result."""
+"""TPC-C's five transactions in the specified mix, unthrottled; own code, not comparable with published results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from sandbox.workloads.in_client.tpcc_schema import PREFIX, TABLES
 
 CONDITIONS = {
     "tpcc_consistency_1": (
-        "every warehouse has taken what its districts took",
+        "the year-to-date sum of every warehouse is that of its districts",
         "SELECT w_id FROM tpcc_warehouse JOIN"
         " (SELECT d_w_id, SUM(d_ytd) AS total FROM tpcc_district GROUP BY d_w_id) AS districts"
         " ON d_w_id = w_id WHERE w_ytd <> total",
@@ -28,7 +28,7 @@ CONDITIONS = {
         " ON o_w_id = d_w_id AND o_d_id = d_id"
         " LEFT JOIN (SELECT no_w_id, no_d_id, MAX(no_o_id) AS last_new FROM tpcc_new_order"
         " GROUP BY no_w_id, no_d_id) AS fresh ON no_w_id = d_w_id AND no_d_id = d_id"
-        # A district whose orders are all delivered has no new one that could be the last.
+        # A district whose orders are all delivered has no last new order.
         " WHERE d_next_o_id - 1 <> last_order OR last_new <> last_order",
     ),
     "tpcc_consistency_3": (
@@ -37,7 +37,7 @@ CONDITIONS = {
         " HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)",
     ),
     "tpcc_consistency_4": (
-        "every order has as many lines as it says",
+        "every order has as many lines as it states",
         "SELECT o_w_id, o_d_id FROM"
         " (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS said FROM tpcc_orders GROUP BY o_w_id, o_d_id) AS made"
         " LEFT JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS there FROM tpcc_order_line"
@@ -53,16 +53,16 @@ _GROWN = "SELECT SUM(d_next_o_id - 1), COUNT(*) FROM tpcc_district"
 
 
 class Tpcc(PythonLoad):
-    """Data is kept from run to run as long as it has not grown by more than a share of itself."""
+    """Data is reused from run to run until it has grown by more than ``growth_percent``."""
 
     scenario: ClassVar[str] = "tpcc"
     warehouses: int = Field(default=1, ge=1, le=10_000, description="warehouses, about 100 MB each")
     customers: int = Field(
-        default=3000, ge=30, le=3000, description="customers of a district, and its orders at first; specified: 3000"
+        default=3000, ge=30, le=3000, description="customers of a district, and its initial orders; specified: 3000"
     )
-    items: int = Field(default=100_000, ge=100, le=100_000, description="items, each in every stock; specified: 100000")
+    items: int = Field(default=100_000, ge=100, le=100_000, description="items of every warehouse; specified: 100000")
     growth_percent: int = Field(
-        default=20, ge=0, le=10_000, description="new orders, as a share of those at first, after which data is renewed"
+        default=20, ge=0, le=10_000, description="percentage of new orders after which the data is made again"
     )
 
     def wanted(self, parameters: Parameters) -> prepared.Prepared:  # noqa: ARG002  (the shape of a workload)
@@ -71,11 +71,11 @@ class Tpcc(PythonLoad):
         return prepared.Prepared("tpcc", len(TABLES), None, details, PREFIX)
 
     def rows_made(self) -> int:
-        """A stock row for each item; for each customer itself, its history, its order, and ten lines of it."""
+        """A stock row for each item; for each customer, its own row, a history row, an order and its ten lines."""
         return self.items + self.warehouses * (self.items + DISTRICTS * self.customers * (3 + 10))
 
     def fit(self, session: Session) -> bool:
-        """Whether it has not grown too much: each new order adds some ten rows."""
+        """Whether the data has not grown too much: each new order adds about ten rows."""
         target = target_at(session.writer)
         answer = ask(session.stack, session.client, [target], [_GROWN], timeout_s=30)[target.name]
         if answer.error or not answer.rows(0):
@@ -83,11 +83,11 @@ class Tpcc(PythonLoad):
         orders, districts = (float(str(cell)) for cell in answer.rows(0)[0])
         grown = 100 * (orders / (districts * self.customers) - 1)
         if grown > self.growth_percent:
-            session.on_event(Progress("prepare", f"data has grown by {grown:.0f}%: made anew"))
+            session.on_event(Progress("prepare", f"data has grown by {grown:.0f}%: making it again"))
         return grown <= self.growth_percent
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """As every load of ours does; the tables are analysed where they were made anew."""
+        """As in every Python load; new tables are analyzed."""
         record = super().prepare(session, log)
         if record and not record.reused:
             target = target_at(session.writer)
@@ -96,7 +96,7 @@ class Tpcc(PythonLoad):
         return record
 
     def check(self, session: Session) -> Sequence[CheckRecord]:
-        """Conditions 1 to 4, each a verdict."""
+        """Conditions 1 to 4, with a verdict for each."""
         target = target_at(session.writer)
         checks = []
         for name, (text, query) in CONDITIONS.items():
@@ -106,7 +106,7 @@ class Tpcc(PythonLoad):
                 checks.append(CheckRecord(name=name, verdict="unknown", detail=answer.error))
             elif broken:
                 where = "; ".join("/".join(map(str, row)) for row in broken[:5])
-                detail = f"{len(broken)} places where it is not so that {text}, first {where}"
+                detail = f"{len(broken)} violations of: {text}; first {where}"
                 checks.append(CheckRecord(name=name, verdict="fail", detail=detail))
             else:
                 checks.append(CheckRecord(name=name, verdict="pass", detail=text))

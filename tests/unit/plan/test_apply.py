@@ -45,8 +45,8 @@ def test_options_are_laid_over_the_components_key_by_key() -> None:
         ("cluster+modern", "does not apply to cluster1", "mysql"),
         ("mysql+late", "a group without replicas", ""),
         ("mysql+fancy", "'fancy' needs balancer in its group", "the group of 'mysql' has mysql"),
-        ("mysql@8.4+cloning+modern", "'modern' and 'cloning' cannot stand in one group", "excludes cloning"),
-        ("mysql@8.4+modern+cloning", "'modern' and 'cloning' cannot stand in one group", "excludes cloning"),
+        ("mysql@8.4+cloning+modern", "'modern' and 'cloning' cannot be in the same group", "excludes cloning"),
+        ("mysql@8.4+modern+cloning", "'modern' and 'cloning' cannot be in the same group", "excludes cloning"),
     ],
 )
 def test_a_setting_that_cannot_hold_is_refused(profile: str, what: str, known: str) -> None:

@@ -94,7 +94,7 @@ def test_a_file_that_shapes_nothing_does_not_rule_it_out() -> None:
 
 @pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "gr3@9.7", "galera3@11.8", "mariadb@10.11+replica@11.8"])
 def test_the_first_start_of_a_base_directory_has_had_nothing_that_is_not_said_again(profile: str) -> None:
-    """Every object that a server's own first start makes is made by its base data directory, or by the statements of its renewal."""
+    """Every object of a server's own first start comes from its base data directory or the credential rotation."""
     plan = planned(PlanRequest(profile))
     requests = base_requests(plan, library())
     restored = compose_document(plan, PLACEHOLDER, Identity("p", ""), "key")

@@ -57,13 +57,13 @@ def test_what_holds_everywhere_names_no_level() -> None:
     assert told == "By tps: commits durable makes no difference of 5.0% or more."
 
 
-@pytest.mark.parametrize(("blocks", "told"), [(1, "1 block tells nothing"), (5, "5 blocks tell nothing")])
+@pytest.mark.parametrize(("blocks", "told"), [(1, "1 block is too few"), (5, "5 blocks are too few")])
 def test_fewer_than_six_blocks_tell_nothing_however_large_the_difference(blocks: int, told: str) -> None:
-    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, blocks=blocks)) == f"{told}: it takes 6."
+    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, blocks=blocks)) == f"{told}: at least 6 are needed."
 
 
 def test_an_unfit_result_gives_no_answer() -> None:
-    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, canary=0.7)).startswith("Nothing can be said")
+    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, canary=0.7)).startswith("No conclusion")
 
 
 def test_nothing_compared_is_said_so() -> None:
@@ -90,6 +90,4 @@ def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
             runs.append(run(cell, block, 1000 * float(np.exp(noise.normal(0, 0.1)))))
     pairs = [("durable-1", "relaxed-1"), ("durable-4", "relaxed-4")]
     found = judge_result(runs, pairs, ("canary", "relaxed-4"), ["tps"], {})
-    assert re.search(
-        r"counts from \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) on \(canary", margin_text("tps", found)
-    )
+    assert re.search(r"counts: \d+\.\d% \(10 blocks\) to \d+\.\d% \(7 blocks\) \(canary", margin_text("tps", found))

@@ -23,18 +23,18 @@ def test_a_good_run() -> None:
         "data         4 tables of 100,000 rows, prepared in 12.3 s\n"
         "tps          1,234.5  (standard deviation 45.2 over 30 seconds)\n"
         "qps          24,690.0  (reads 17,283.0, writes 4,938.0)\n"
-        "latency ms   avg 6.47, p50 5.99, p95 10.27, p99 14.46, max 158.83  (known to 1.82 %)\n"
-        "conflicts    158 (1213: 150, other: 8); 0.4 % of attempts, rolled back and tried again as expected\n"
+        "latency ms   avg 6.47, p50 5.99, p95 10.27, p99 14.46, max 158.83  (precision 1.82 %)\n"
+        "conflicts    158 (1213: 150, other: 8); 0.4 % of attempts, rolled back and retried as expected\n"
         "errors       0\n"
         "reconnects   0\n"
         "CPU ms / tx  server 1.512, client 0.4321\n"
         "  by node    mysql1 28.00 s (read 0 bytes, written 3.4 MB), replica1 12.00 s (read 0 bytes, written\n"
         "             3.4 MB)\n"
         "answered by  mysql1 (740,990 statements, 9.7.4-2 (Debian))\n"
-        "machine      4 x Test CPU, busy 98.0 %, steal unknown, stalled for CPU unknown, for IO unknown\n"
+        "machine      4 x Test CPU, busy 98.0 %, steal unknown, stalled on CPU unknown, on I/O unknown\n"
         "skipped      settings_in_effect: the profile has no setting\n"
         "passed       load_reached_server\n"
-        "One run has no interval: its seconds are no replicates, and a comparison takes blocks of runs.\n"
+        "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs.\n"
         "results/20250131T235959Z-mysql/runs/bench.1\n"
     )
 
@@ -62,7 +62,7 @@ def test_kinds_of_transaction_have_a_row_each() -> None:
     }
     text = shown(metrics=METRICS.model_copy(update={"by_kind": kinds, "conflicts_by_code": {"expected": 158}}))
     assert "  payment    3.0 /s, p95 4.5 ms\n" in text
-    assert "  read       0.1 /s, p95 1.0 ms  (beside the load)\n" in text
+    assert "  read       0.1 /s, p95 1.0 ms  (alongside the load)\n" in text
     assert "conflicts    158 (expected: 158); 0.4 % of attempts, rolled back as expected\n" in text
 
 
@@ -77,7 +77,7 @@ def test_data_that_is_no_set_of_equal_tables() -> None:
 
 def test_percentiles_below_the_resolution_are_not_oversold() -> None:
     metrics = METRICS.model_copy(update={"latency_p50_ms": 0.002})
-    assert "(known to 50 %)" in shown(metrics=metrics)
+    assert "(precision 50 %)" in shown(metrics=metrics)
 
 
 def test_one_point_has_no_spread() -> None:

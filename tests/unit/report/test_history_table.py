@@ -27,11 +27,11 @@ def history(levels: Sequence[float]) -> History:
 def test_a_row_a_result_with_date_versions_count_value_and_interval() -> None:
     lines = history_lines(history([1000, 1010]))
     assert lines[0] == "matrix quick: What does it cost?" and lines[1].startswith("host: Test CPU")
-    assert "tps (1/s, more is better), rewriter off" in lines
+    assert "tps (1/s, higher is better), rewriter off" in lines
     row = next(line for line in lines if "2025-01-31" in line)
     assert row.split()[:6] == ["2025-01-31", "12:00", "9.7.4-2", "(Debian)", "0123456+", "8"] and "…" in row
-    assert "left out: elsewhere: another host class: Another" in lines
-    assert lines[-1] == "changes are looked for from 6 results on"
+    assert "left out: elsewhere: different host class: Another" in lines
+    assert lines[-1] == "change detection needs at least 6 results"
     assert all(len(line) <= 100 for line in lines)
 
 

@@ -34,10 +34,10 @@ def resolved_and_expected(
 
 def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> None:
     text = "\n".join(experiment_lines(*resolved_and_expected(experiment())))
-    assert "  rewriter: [off], on\n    a stack of its own for each" in text
+    assert "  rewriter: [off], on\n    a separate stack for each" in text
     assert "  threads: 1, 16, 64\n    on the same stack" in text
     assert "6 cells and the canary, 8 blocks: 56 runs of 2 + 10 s at depth slices, about 12 min" in text
-    assert "6 comparisons at once: one lone difference among them takes 8 blocks" in text
+    assert "6 comparisons at once: a single difference among them needs 8 blocks" in text
     assert "WARNING" not in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -74,8 +74,8 @@ def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> N
     made = experiment()
     known = resolved_and_expected(made, seconds=120, resumes=("20260101T000000Z-matrix-x", 40))
     text = "\n".join(experiment_lines(*known))
-    assert "goes on with results/20260101T000000Z-matrix-x: 40 of 56 runs are done (NEW=1 begins afresh)" in text
-    assert "about 2 min for the rest" in text
+    assert "resumes results/20260101T000000Z-matrix-x: 40 of 56 runs are done (NEW=1 starts from scratch)" in text
+    assert "about 2 min remaining" in text
     data = experiment_data(*known)
     assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)
 

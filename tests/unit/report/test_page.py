@@ -90,9 +90,9 @@ def test_what_a_result_says_cannot_become_markup() -> None:
 def test_a_bench_has_figures_and_no_verdict() -> None:
     page = of_bench()
     told = text(page)
-    assert page.answer == "1,234.5 transactions a second by 8 threads; 95 % of them within 10.27 ms."
-    assert "How much does mysql@9.7+replica1 do under oltp_read_write?" in told
-    assert "no replicates" in told and "Verdicts" not in told and "4711" in told
+    assert page.answer == "1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms."
+    assert "What throughput does mysql@9.7+replica1 reach under oltp_read_write?" in told
+    assert "not replicates" in told and "Verdicts" not in told and "4711" in told
     assert [panel.title for panel in page.figures[0].panels] == ["transactions", "statements", "latency p95"]
     assert page.figures[1].legend == ("mysql1", "replica1")
     assert "runs/bench.1/logs/my%20sql%231.log" in html(page), "a link is quoted"
@@ -105,7 +105,7 @@ def test_a_bench_that_failed_says_why_and_draws_what_there_is() -> None:
 
 def test_a_result_without_series_has_no_charts_and_says_so() -> None:
     run = RunData(sample_record(), {}, {}, {})
-    assert "No run left a figure to draw." in text(bench_page(run, bench_figures(run), ["sandbox", "bench"], ""))
+    assert "No run recorded data to plot." in text(bench_page(run, bench_figures(run), ["sandbox", "bench"], ""))
 
 
 def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:

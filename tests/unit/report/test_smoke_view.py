@@ -75,7 +75,7 @@ def test_a_canary_that_differs_is_told() -> None:
 def test_one_line_says_what_was_found_and_what_would_have_been_caught() -> None:
     text = sentence(SAMPLES["no-regression"])
     assert re.fullmatch(
-        r"No regression: nothing above 5\.0% of processor time or 4\.8% of throughput \("
+        r"No regression: losses above 5\.0% of processor time or 4\.8% of throughput are excluded \("
         r"processor time \S+% \[\S+%, \S+%\], throughput \S+% \[\S+%, \S+%\]\)\.", text
     ), text  # fmt: skip
     assert all("\n" not in sentence(each) for each in SAMPLES.values())
@@ -83,7 +83,7 @@ def test_one_line_says_what_was_found_and_what_would_have_been_caught() -> None:
 
 def test_a_metric_that_is_too_noisy_to_decide_says_from_where_on_it_would_be_seen() -> None:
     noisy = sentence(told(look(sd=0.6, seed=1, blocks=16)))
-    assert "throughput is too noisy here: it takes a loss of " in noisy and noisy.endswith("would have been caught.")
+    assert "throughput is too noisy here: only a loss of " in noisy and noisy.endswith("would have been caught.")
 
 
 def test_what_cannot_be_measured_is_told_as_such() -> None:
@@ -103,7 +103,7 @@ def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
     ]
     short = told(look(left=left))
     assert short.outcome == "inconclusive", "however worse the rest is"
-    assert "fewer good blocks than the 8 that were planned: variant-head: setting not in effect" in sentence(short)
+    assert "fewer good blocks than the 8 planned: variant-head: setting not in effect" in sentence(short)
     assert "- variant-head, block 4: failed: setting not in effect" in smoke_markdown(short)
 
 

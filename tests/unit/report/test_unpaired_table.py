@@ -37,7 +37,7 @@ def test_each_row_has_both_medians_effect_interval_counts_and_verdict() -> None:
     assert row[0] == "on" and abs(float(row[1]) - 900) < 20 and abs(float(row[2]) - 600) < 20
     assert -36 < float(row[3].rstrip("%")) < -31 and row[5] == "…" and "8+8" in row and row[-1] == "worse"
     assert any("no difference (sees " in line for line in text)
-    assert "Nothing else differs that is recorded." in text
+    assert "No other recorded difference." in text
     assert any("noisier of the two canaries" in line for line in text)
 
 
@@ -45,7 +45,7 @@ def test_what_changed_in_an_unsteady_cell_is_told_with_its_side() -> None:
     first, second = a_side(900, 1), a_side(600, 11)
     jumped = [replace(run, changes=[STEP] if run.cell == "on" else []) for run in second.runs]
     second = replace(second, runs=jumped)
-    assert lines(first, second)[-1] == "not steady in B: on: tps, of its mean: +50% within block 6"
+    assert lines(first, second)[-1] == "not steady in B: on: tps, relative to its mean: +50% within block 6"
     data = unpaired_data(
         first, second, compare_results(first, second, Calibration()), differences_between(first, second)
     )

@@ -59,7 +59,7 @@ def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> N
     drift, steps = Shift("drift", -0.12, 0, 1), [Shift("step", (-1) ** n / 2, 5 * n, n + 1) for n in range(1, 7)]
     unsteady = replace(judged(0.7), unsteady={"off": [drift], "on": [drift, *steps]})
     text = verdict_lines(part(), unsteady)
-    assert "not steady: off: tps, of its mean: drifts by -12% within block 1" in text
+    assert "not steady: off: tps, relative to its mean: drifts by -12% within block 1" in text
     first = next(number for number, line in enumerate(text) if line.startswith("not steady: on: "))
     assert "drifts" not in text[first], "what steps has a slope, too"
     assert "-50% within block 2, +50% within block 3" in text[first] and text[first + 1].startswith("  ")

@@ -64,9 +64,9 @@ def test_what_cannot_stand_beside_the_newest_is_left_out_with_the_reason() -> No
     ]
     history = history_of(sides, ["tps"], {}, KNOWN)
     assert history.left_out == {
-        "elsewhere": "another host class: Another",
-        "deeper": "another depth: restart",
-        "busier": "another load: threads 64 instead of 8",
+        "elsewhere": "different host class: Another",
+        "deeper": "different depth: restart",
+        "busier": "different load: threads 64 instead of 8",
         "lost": "no run was ok",
     }
     assert [point.result for point in history.series[0].points] == ["newest"]
@@ -94,8 +94,8 @@ def test_another_configuration_of_one_bench_is_another_history() -> None:
         side({"bench": [1000.0]}, None, "newest", environment=HOST),
     ]
     left_out = history_of(sides, ["tps"], {}, KNOWN).left_out
-    assert left_out["small"] == "another load: assignments sync_binlog=0 instead of None, cpus 0.5 instead of None"
-    assert left_out["grown"].startswith("another load: options warehouses=10 instead of ") and "edited" in left_out
+    assert left_out["small"] == "different load: assignments sync_binlog=0 instead of None, cpus 0.5 instead of None"
+    assert left_out["grown"].startswith("different load: options warehouses=10 instead of ") and "edited" in left_out
 
 
 def test_a_result_whose_canary_was_not_fit_is_marked() -> None:

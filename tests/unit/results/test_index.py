@@ -243,7 +243,7 @@ def test_many_new_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     told: list[str] = []
     with open_index(tmp_path, (), told.append).connection as connection:
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (12,)
-    assert told == ["reading 12 records that are new or changed"]
+    assert told == ["reading 12 new or changed records"]
 
 
 def test_a_record_of_every_field_survives_the_way_through_the_index(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_variables_are_masked_by_name_and_by_value() -> None:
 def test_a_password_is_refused_and_not_told() -> None:
     with pytest.raises(SecretFoundError) as caught:
         refuse_secrets('{\n"reason": "Zx9Password000000000000a"}', SECRETS, "record.json")
-    assert "record.json, line 2" in str(caught.value)
+    assert "record.json is not saved: line 2" in str(caught.value)
     assert "Zx9Password" not in str(caught.value)
 
 

@@ -64,6 +64,6 @@ def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
 
 def test_they_are_told_in_the_summary() -> None:
     heading, text = unset_text(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
-    assert heading == "### Values that nobody set, and that differ"
-    assert text == "- server b against a (another version): `innodb_io_capacity` 200 → 300"
+    assert heading == "### Differing values that nobody set"
+    assert text == "- server b against a (different version): `innodb_io_capacity` 200 → 300"
     assert unset_text(part(), [record("a-1"), record("b-1", "11.8.6")]) == []

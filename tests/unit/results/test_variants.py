@@ -112,7 +112,7 @@ def test_the_isolation_is_proved_by_whatever_name_a_server_has_for_it(name: str)
 
 def test_an_isolation_that_a_server_does_not_tell_is_not_proved() -> None:
     (found,) = not_in_effect([ISOLATION, (None, "no_such", "1")], {"mysql1": {"sync_binlog": "1"}})
-    assert refusal(found) == "mysql1 has no transaction_isolation to prove READ-COMMITTED by"
+    assert refusal(found) == "mysql1 has no transaction_isolation, so READ-COMMITTED cannot be verified"
 
 
 def test_a_variable_that_servers_call_differently_is_one() -> None:

@@ -75,7 +75,7 @@ def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkey
     [
         ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
          "does not answer", "make doctor"),
-        ("permission denied while trying to connect to the Docker daemon socket", "may not talk", "usermod"),
+        ("permission denied while trying to connect to the Docker daemon socket", "no permission", "usermod"),
         ("docker: unknown command: docker compose\n\nRun 'docker --help'", "no Compose v2", "bootstrap"),
         ("docker: 'compose' is not a docker command.\nSee 'docker --help'", "no Compose v2", "bootstrap"),
     ],

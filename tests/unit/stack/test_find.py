@@ -28,7 +28,7 @@ def test_default_is_taken_where_it_is() -> None:
 def test_the_only_stack_is_taken_and_told() -> None:
     events = Events()
     assert choose_project(None, projects("a", foreign=("b",)), events, HERE) == project_name("a", HERE)
-    assert events == [Note("taking the stack 'a', the only one here")]
+    assert events == [Note("using the stack 'a', the only one here")]
 
 
 def test_several_without_a_name_are_listed() -> None:
@@ -51,7 +51,7 @@ def test_a_mistyped_name_gets_a_hint() -> None:
 def test_another_checkouts_stack_is_not_ours() -> None:
     with pytest.raises(SandboxError) as none:
         choose_project(None, projects(foreign=("default",)), Events(), HERE)
-    assert "no stack at all" in none.value.known
+    assert "no stacks" in none.value.known
     with pytest.raises(SandboxError) as named:
         choose_project("x", projects(), Events(), HERE)
     assert named.value.next_step.startswith("try: make up ") and named.value.next_step.endswith(" NAME=x")

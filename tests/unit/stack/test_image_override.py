@@ -123,14 +123,14 @@ def test_what_is_no_archive_of_one_image_is_refused_before_it_is_loaded(tmp_path
     wrong = {
         str(tmp_path / "absent.tar"): "No such file",
         str(tmp_path / "text.tar"): "",
-        archive(tmp_path): "it holds 0 images",
-        archive(tmp_path, {"RepoTags": []}, {"RepoTags": []}, name="two.tar.gz"): "it holds 2 images",
+        archive(tmp_path): "it contains 0 images",
+        archive(tmp_path, {"RepoTags": []}, {"RepoTags": []}, name="two.tar.gz"): "it contains 2 images",
     }
     for word, known in wrong.items():
         store = ImageStore({})
         with pytest.raises(SandboxError) as refused, image_override(word, "BASE_IMAGE", store):
             pass
-        assert refused.value.what == f"BASE_IMAGE={word} is no archive of an image"
+        assert refused.value.what == f"BASE_IMAGE={word} is not a valid image archive"
         assert refused.value.exit_code is ExitCode.ENVIRONMENT and known in refused.value.known
         assert not store.called("load")
 

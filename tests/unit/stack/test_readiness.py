@@ -83,7 +83,7 @@ def test_a_container_that_does_not_run_is_reported_at_once_with_its_log(docker: 
     with pytest.raises(SandboxError) as dead:
         Readiness(stack.refreshed(), events).wait()
     assert dead.value.exit_code == ExitCode.ENVIRONMENT
-    assert dead.value.what == "replica1 does not run: exited (1)"
+    assert dead.value.what == "replica1 is not running: exited (1)"
     assert "make down" in dead.value.next_step
     assert events[-1] == LogTail("replica1", tuple(f"line {number}" for number in range(10, 30)))
 
@@ -99,7 +99,7 @@ def test_a_death_while_waiting_ends_the_wait(docker: FakeDocker) -> None:
     docker.on("^events", dies)
     with pytest.raises(SandboxError) as dead:
         Readiness(stack, Events()).wait()
-    assert "mysql1 does not run: exited" in dead.value.what
+    assert "mysql1 is not running: exited" in dead.value.what
 
 
 def test_a_restart_is_no_death(docker: FakeDocker) -> None:

@@ -71,7 +71,7 @@ def test_the_same_profile_again_changes_nothing(docker: FakeDocker) -> None:
     again, events = bring_up(docker)
     assert [each.id for each in again.containers] == [each.id for each in first.containers]
     assert len(docker.called("compose")) == 1
-    assert Note("the stack 'a' is there") in events
+    assert Note("the stack 'a' exists") in events
 
 
 def test_what_stopped_is_started(docker: FakeDocker) -> None:
@@ -80,13 +80,13 @@ def test_what_stopped_is_started(docker: FakeDocker) -> None:
     docker.state("client1", "paused")
     stack, events = bring_up(docker)
     assert all(each.running for each in stack.members)
-    assert Note("the stack 'a' is there; starting replica1, client1") in events
+    assert Note("the stack 'a' exists; starting replica1, client1") in events
 
 
 @pytest.mark.parametrize(
     ("other", "word"),
     [
-        (local_plan("mysql"), "asked for was mysql"),
+        (local_plan("mysql"), "the requested profile is mysql"),
         (local_plan(PROFILE, assignments=("max_connections=7",)), "SET was not given, now max_connections=7"),
         (local_plan(PROFILE, memory="1g"), "MEMORY was not given, now 1g"),
         (local_plan(PROFILE, init=INIT), "INIT was not given, now abc"),
@@ -107,7 +107,7 @@ def test_leftovers_of_a_crash_never_meet_new_passwords(docker: FakeDocker) -> No
     docker.volumes["old-data"] = labels
     _, events = bring_up(docker)
     assert "old-data" not in docker.volumes
-    assert Note("removing what a start that was cut short has left") in events
+    assert Note("removing the leftovers of an interrupted start") in events
 
 
 def test_containers_that_never_ran_are_made_anew(docker: FakeDocker) -> None:
@@ -144,7 +144,7 @@ def test_ctrl_c_removes_what_was_started(docker: FakeDocker) -> None:
     with pytest.raises(SandboxError) as interrupted:
         bring_up(docker)
     assert interrupted.value.exit_code == ExitCode.INTERRUPTED
-    assert "removed again" in interrupted.value.known
+    assert "has been removed" in interrupted.value.known
     assert inventory(docker).empty
 
 
@@ -153,7 +153,7 @@ def test_ctrl_c_leaves_a_stack_alone_that_was_there_before(docker: FakeDocker) -
     docker.on("^events", interrupting)
     with pytest.raises(SandboxError) as interrupted:
         bring_up(docker)
-    assert interrupted.value.known == "the stack is as it was"
+    assert interrupted.value.known == "the stack is unchanged"
     assert len(docker.containers) == 3
 
 

@@ -1,4 +1,4 @@
-"""Which result is meant: a name in results/, the beginning or a part of one, ``latest``, or a path to any folder."""
+"""Finds a result: by its name in results/, the start or a part of it, ``latest``, or the path of any folder."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ LATEST = "latest"
 
 
 def find_result(given: str | None, results: Path, command: str, variable: str = "RESULT") -> ResultFolder:
-    """The result folder that a user named; ``latest`` where nothing was. Raises SandboxError (exit 2) for none."""
+    """The result folder that a user named; ``latest`` by default. Raises SandboxError (exit 2) if there is none."""
     name = given or LATEST
     folder = _folder(name, results)
     if folder is None:
@@ -25,16 +25,16 @@ def find_result(given: str | None, results: Path, command: str, variable: str = 
 
 
 def read_manifest(result: ResultFolder) -> Manifest:
-    """Its manifest. Raises SandboxError (exit 2) for one that cannot be understood."""
+    """The manifest of a result. Raises SandboxError (exit 2) for an invalid one."""
     try:
         return result.manifest
     except (OSError, ValidationError) as problem:
-        what = f"{result.path / 'manifest.json'} cannot be understood"
-        raise SandboxError(what, str(problem).splitlines()[0], "try: another result, or measure again") from None
+        what = f"{result.path / 'manifest.json'} is not a valid manifest"
+        raise SandboxError(what, str(problem).splitlines()[0], "try: make list WHAT=results") from None
 
 
 def print_skipped(result: ResultFolder, broken: dict[str, str], show: Callable[[str], None]) -> None:
-    """A word for every record that was left out."""
+    """Reports every record that was skipped."""
     for run, reason in broken.items():
         show(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}")
 
@@ -48,12 +48,10 @@ def _folder(name: str, results: Path) -> Path | None:
 
 def _unknown(name: str, names: list[str], meant: list[str], step: str) -> SandboxError:
     if not names:
-        return SandboxError(
-            f"there is no result '{name}'", "there is none at all yet", "try: make bench, or make matrix"
-        )
+        return SandboxError(f"there is no result '{name}'", "no results yet", "try: make bench   (or make matrix)")
     if meant:
         newest = ", ".join(meant[-3:])
-        return SandboxError(f"'{name}' may be any of {len(meant)} results", f"the newest: {newest}", step)
+        return SandboxError(f"'{name}' matches {len(meant)} results", f"the newest: {newest}", step)
     known = did_you_mean(name, names)
     if known.startswith("known:"):
         known = f"the newest: {', '.join(names[-3:])}"

@@ -1,4 +1,4 @@
-"""Progress of a measurement on standard error, a line that moves in a terminal."""
+"""Progress of a measurement on standard error; in a terminal, one line that is overwritten."""
 
 import shutil
 import sys
@@ -7,7 +7,7 @@ from sandbox.workloads.common.model import Event, Progress, Second
 
 
 class LiveLine:
-    """Tells events on standard error: in a terminal the seconds overwrite one line, elsewhere each has its own."""
+    """Prints events on standard error: in a terminal the seconds overwrite one line, elsewhere each has its own."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -34,7 +34,7 @@ class LiveLine:
 
 
 def fitted(text: str) -> str:
-    """A line that moves, as wide as the terminal less the last column, where some begin a new line."""
+    """A line to overwrite, as wide as the terminal minus its last column, where some terminals wrap."""
     width = shutil.get_terminal_size((99, 24)).columns - 1
     return f"{text[:width]:<{width}}"
 

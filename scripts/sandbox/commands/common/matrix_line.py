@@ -1,4 +1,4 @@
-"""Progress of a matrix on standard error: in a terminal one line that moves, elsewhere one line a run."""
+"""Progress of a matrix on standard error: in a terminal one line that is overwritten, elsewhere one line per run."""
 
 import sys
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from sandbox.report.matrix_view import duration
 from sandbox.workloads.common.model import Progress, Second
 
 _SHOWN_STEPS = ("start", "host check")
-"""Of all steps of a run; the others pass in a moment."""
+"""The steps of a run that are shown; the others take a moment."""
 
 
 class MatrixLine:
@@ -36,16 +36,16 @@ class MatrixLine:
             self.line(f"{event.step}  {event.text}")
 
     def plan(self, lines: Iterable[str]) -> None:
-        """What is about to be run, as PLAN=1 shows it."""
+        """Prints what is about to run, as PLAN=1 shows it."""
         print("\n".join(lines), file=self._stream, flush=True)
 
     def line(self, text: str) -> None:
-        """One line that stays."""
+        """Prints a line that stays."""
         self.close()
         print(f"matrix  {text}", file=self._stream, flush=True)
 
     def close(self) -> None:
-        """Ends the line that moves."""
+        """Ends the line that is overwritten."""
         if self._open:
             print(file=self._stream)
             self._open = False

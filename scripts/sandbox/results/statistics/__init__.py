@@ -1,1 +1,1 @@
-"""When a difference is believed: the rules of docs/statistics.md, as functions over plain numbers."""
+"""When to believe a difference: the rules of docs/statistics.md, as functions over plain numbers."""

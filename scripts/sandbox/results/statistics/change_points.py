@@ -1,4 +1,4 @@
-"""Where a history changed for good: candidates by PELT, kept where a t-test and the size agree."""
+"""Where a history changed for good: candidates by PELT, kept if a t-test and the size agree."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ import ruptures
 from scipy import stats
 
 SHORTEST = 3
-"""Values on either side of a change."""
+"""Fewest values on either side of a change."""
 FEWEST = 2 * SHORTEST
 ALPHA = 0.001
-"""As Apache Otava has it: candidates are the best of many, so a p near 0.05 is nothing."""
+"""As in Apache Otava: candidates are the best of many, so a p near 0.05 means nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """From the value at ``position`` on, the mean is another: by ``effect``, on the scale of the values."""
+    """From the value at ``position``, the mean differs by ``effect``, on the scale of the values."""
 
     position: int
     effect: float
@@ -29,7 +29,7 @@ def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]
 
     After Fleming, Kołaczkowski et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions"
     (2023), which Apache Otava implements: candidates, each then tested by Student's t between its two segments, the
-    weakest dropped first. The candidates are PELT's (Killick, Fearnhead and Eckley 2012) in place of E-divisive's.
+    weakest dropped first. The candidates come from PELT (Killick, Fearnhead and Eckley 2012) instead of E-divisive.
     """
     ends = _candidates(values)
     while len(ends) > 1:
@@ -42,7 +42,7 @@ def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]
 
 
 def _candidates(values: Sequence[float]) -> list[int]:
-    """Ends of segments, the last one the end of all."""
+    """Ends of segments; the last one is the end of the series."""
     series = np.asarray(values, dtype=float)
     if len(series) < FEWEST:
         return [len(series)]

@@ -1,4 +1,4 @@
-"""Many comparisons at once: p adjusted for how many were made, and the blocks that one lone difference would take."""
+"""Many comparisons at once: p adjusted for how many were made, and the blocks that a single difference needs."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p, in the order given: of what is called real, the expected share of false alarms is α (1995)."""
+    """Adjusted p, in the order given: of differences called real, the expected share of false alarms is α (1995)."""
     count = len(p_values)
     adjusted, lowest = [0.0] * count, 1.0
     for position, index in reversed(list(enumerate(_ascending(p_values), start=1))):
@@ -29,7 +29,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def blocks_for_one(comparisons: int) -> int:
-    """Blocks with which one lone difference among so many can be called real: 1 + log2(m / α), never below six."""
+    """Blocks with which a single difference among so many can be called real: 1 + log2(m / α), at least six."""
     return max(FEWEST_BLOCKS, math.ceil(1 + math.log2(max(comparisons, 1) / ALPHA)))
 
 

@@ -1,13 +1,13 @@
-"""How large a difference must be to matter, and how large one must be to be seen at all."""
+"""How large a difference must be to matter, and how large to be detected at all."""
 
 import math
 import statistics
 from collections.abc import Sequence
 
 SMALLEST_MARGIN = 0.05
-"""Of the value itself; a smaller difference is never called better or worse."""
+"""As a share of the value; a smaller difference is never called better or worse."""
 
-# The smallest difference seen with 80 % power, in standard deviations of one block's difference, by number of blocks.
+# The smallest difference detected with 80 % power, in standard deviations of one block's difference, by blocks.
 _DETECTABLE = {6: 1.77, 8: 1.27, 10: 1.00, 16: 0.80, 20: 0.67}
 _BEYOND = _DETECTABLE[20] * math.sqrt(20)
 
@@ -23,12 +23,12 @@ def absolute_margin(sd: float, blocks: int, smallest: float) -> float:
 
 
 def detectable(sd: float, blocks: int) -> float:
-    """The difference that so many blocks see with 80 % power, on the scale of ``sd`` (log ratio, or the own unit)."""
+    """The difference that so many blocks detect with 80 % power, on the scale of ``sd`` (log ratio or metric unit)."""
     return _detectable_in_sds(blocks) * sd
 
 
 def blocks_to_see(sd: float, difference: float) -> int | None:
-    """Blocks, six at least, that see such a difference with 80 % power; None where more than 10,000 would not."""
+    """Blocks (at least six) that detect such a difference with 80 % power; None if 10,000 are not enough."""
     for blocks in range(min(_DETECTABLE), 10_001):
         if detectable(sd, blocks) <= difference:
             return blocks
@@ -41,7 +41,7 @@ def spread(differences: Sequence[float]) -> float:
 
 
 def _detectable_in_sds(blocks: int) -> float:
-    """From the simulated points, straight between them; above 20 it falls with √n, below six nothing is promised."""
+    """Linear between the simulated points; above 20 it falls with √n, below six nothing is guaranteed."""
     if blocks < min(_DETECTABLE):
         return math.inf
     if blocks >= max(_DETECTABLE):

@@ -1,4 +1,4 @@
-"""The one table of metrics: which way is better, and how two values of it are compared."""
+"""The single table of metrics: which direction is better, and how two values are compared."""
 
 import math
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal
 
 Scale = Literal["ratio", "difference"]
 PROCESSOR_TIME = ("server_cpu_ms_per_tx", "proxy_cpu_ms_per_tx", "client_cpu_ms_per_tx")
-"""What a transaction costs, whoever else is on the machine (docs/statistics.md, rule 11)."""
+"""The cost of a transaction, whatever else runs on the machine (docs/statistics.md, rule 11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,17 @@ class Metric:
     smallest_margin: float
 
     def difference(self, baseline: float, value: float) -> float | None:
-        """What one block adds to the comparison; None for a ratio with something that is not above zero."""
+        """What one block contributes to the comparison; None for a ratio with a value that is not positive."""
         if self.scale == "difference":
             return value - baseline
         return math.log(value / baseline) if value > 0 and baseline > 0 else None
 
     def shown(self, effect: float) -> float:
-        """An effect as people read it: a share of the baseline (0.03 is 3 % more), or a difference in the unit."""
+        """An effect for display: a share of the baseline (0.03 is 3 % more), or a difference in the unit."""
         return math.expm1(effect) if self.scale == "ratio" else effect
 
     def improves(self, effect: float) -> bool:
-        """Whether an effect of this sign is for the better."""
+        """Whether an effect of this sign is an improvement."""
         return (effect > 0) == self.higher_is_better
 
 
@@ -64,4 +64,4 @@ METRICS = {
         *(_ratio(name, "ms", False) for name in PROCESSOR_TIME),
     )
 }
-"""By their names in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""
+"""By name in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""

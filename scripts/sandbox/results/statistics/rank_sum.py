@@ -1,4 +1,4 @@
-"""The rank-sum test over two unpaired samples, for two results of different times or machines: p, shift, interval."""
+"""The rank-sum test over two unpaired samples, for two results from different times or machines: p, shift, interval."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ def shift(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sided exact p that both come from one distribution (Mann and Whitney 1947); equal values share their rank."""
+    """Two-sided exact p that both come from one distribution (Mann and Whitney 1947); ties share their rank."""
     doubled = doubled_ranks([*first, *second])
     ways = _ways_to_choose(tuple(sorted(doubled)), len(second))
     own = sum(doubled[len(first) :])
@@ -24,7 +24,7 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def rank_sum_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The shifts that the test would not refuse (Moses 1965); None where so few values can promise no such confidence.
+    """The shifts that the test does not reject (Moses 1965); None if there are too few values for this confidence.
 
     Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.3.
     """
@@ -47,7 +47,7 @@ def _pairwise(first: Sequence[float], second: Sequence[float]) -> list[float]:
 
 @lru_cache(maxsize=32)
 def _ways_to_choose(ranks: tuple[int, ...], size: int) -> Mapping[int, int]:
-    """Sum → number of ways to choose ``size`` of the ranks with that sum; kept, for samples without ties share it."""
+    """Sum → number of ways to choose ``size`` of the ranks with that sum; cached: samples without ties share it."""
     chosen: list[dict[int, int]] = [{0: 1}] + [{} for _ in range(size)]
     for rank in ranks:
         for taken in range(size, 0, -1):

@@ -10,12 +10,12 @@ from functools import cache
 import numpy as np
 
 MOST_DIFFERENCES = 200
-"""The exact distribution of more takes seconds, and no result has as many blocks."""
+"""The exact distribution of more takes seconds, and no result has that many blocks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval. ``confidence``: what the exact distribution promises, at least what was asked for."""
+    """A confidence interval. ``confidence``: that of the exact distribution, at least the requested one."""
 
     low: float
     high: float
@@ -44,8 +44,8 @@ def hodges_lehmann(differences: Sequence[float]) -> float:
 def signed_rank_p(differences: Sequence[float]) -> float:
     """Two-sided exact p that the differences are symmetric about zero; 1 where all are zero.
 
-    Zeros are left out, as Wilcoxon (1945) did; equal sizes share their mean rank, and the distribution is that of the
-    ranks at hand (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1, comment 7).
+    Zeros are left out, as Wilcoxon (1945) did; ties share their mean rank, and the distribution is that of the
+    actual ranks (Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3.1, comment 7).
     """
     sizes = [value for value in _checked(differences) if value != 0]
     if not sizes:
@@ -58,9 +58,9 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 
 def signed_rank_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The values that the test would not refuse: Walsh averages, counted in from both ends (Tukey 1949).
+    """The values that the test does not reject: Walsh averages, counted in from both ends (Tukey 1949).
 
-    None where so few differences can promise no such confidence: at 95 %, fewer than 6.
+    None if there are too few differences for this confidence: at 95 %, fewer than 6.
     """
     count = len(_checked(differences))
     ways, total = _ways_without_ties(count), 2**count
@@ -80,7 +80,7 @@ def smallest_p(count: int) -> float:
 
 
 def doubled_ranks(values: Sequence[float]) -> list[int]:
-    """Twice the rank of each value among all, 1 the smallest; equal values share their mean rank, hence the twice."""
+    """Twice the rank of each value among all, 1 the smallest; ties share their mean rank, hence the doubling."""
     ordered = sorted(values)
     first = {value: position for position, value in reversed(list(enumerate(ordered, start=1)))}
     last = {value: position for position, value in enumerate(ordered, start=1)}
@@ -89,7 +89,7 @@ def doubled_ranks(values: Sequence[float]) -> list[int]:
 
 def ways_to_sum(ranks: Sequence[int]) -> list[int]:
     """``ways[s]``: number of subsets of the ranks that add up to s; the null distribution times 2ⁿ."""
-    ways = np.array([1] + [0] * sum(ranks), dtype=object)  # of whole numbers without bound: the result is exact
+    ways = np.array([1] + [0] * sum(ranks), dtype=object)  # unbounded integers: the result is exact
     for rank in ranks:
         ways[rank:] = ways[rank:] + ways[: len(ways) - rank]
     return list(ways)
@@ -97,11 +97,11 @@ def ways_to_sum(ranks: Sequence[int]) -> list[int]:
 
 @cache
 def _ways_without_ties(count: int) -> Sequence[int]:
-    """The null distribution of so many differences, which every comparison of a result asks for."""
+    """The null distribution of so many differences, which every comparison of a result needs."""
     return ways_to_sum(list(range(1, count + 1)))
 
 
 def _checked(differences: Sequence[float]) -> Sequence[float]:
     if not differences or len(differences) > MOST_DIFFERENCES or not all(map(math.isfinite, differences)):
-        raise ValueError(f"1 to {MOST_DIFFERENCES} finite differences are needed, got {list(differences)[:5]}…")
+        raise ValueError(f"needs 1 to {MOST_DIFFERENCES} finite differences, got {list(differences)[:5]}…")
     return differences

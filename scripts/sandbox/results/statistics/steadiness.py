@@ -9,7 +9,7 @@ import numpy as np
 
 FEWEST_POINTS = 30
 LARGEST_DRIFT = 0.05
-"""Of the series' mean, over the whole window."""
+"""As a share of the series' mean, over the whole window."""
 DRIFT_P = 0.01
 LARGEST_STEP = 3.0
 """In pooled standard deviations of the two sides."""
@@ -18,9 +18,9 @@ _SHORTEST_SEGMENT = 5
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How a series was not steady. ``share``: of the series' mean, over the whole window for a drift.
+    """One way in which a series was unsteady. ``share``: of the series' mean, over the whole window for a drift.
 
-    ``at``: points before a step. ``block``: of the run that it was in.
+    ``at``: points before a step. ``block``: that of its run.
     """
 
     kind: Literal["drift", "step"]
@@ -39,7 +39,7 @@ def changes(points: Sequence[float]) -> list[Shift] | None:
 
 def _drift(series: Any) -> list[Shift]:
     """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
-    from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix needs none of it
+    from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix does not need it
 
     mean = float(np.mean(series))
     slope = float(stats.theilslopes(series).slope)
@@ -52,9 +52,9 @@ def _drift(series: Any) -> list[Shift]:
 
 
 def pre_whitened(series: Any, slope: float) -> Any:
-    """The series less what each point owes to the one before it (von Storch 1995): y[t] - r1 · y[t-1].
+    """The series without the dependence of each point on the previous one (von Storch 1995): y[t] - r1 · y[t-1].
 
-    r1 is that of the series without its slope, which would otherwise count as memory (Yue and Wang 2002).
+    r1 is that of the series without its slope, which would otherwise count as autocorrelation (Yue and Wang 2002).
     """
     level = series - slope * np.arange(len(series))
     level = level - np.mean(level)

@@ -1,4 +1,4 @@
-"""The verdict on one comparison: effect, interval, what could have been seen, and what may be said of it."""
+"""The verdict on one comparison: effect, interval, what could have been detected, and the conclusion."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from sandbox.results.statistics.signed_rank import Interval, hodges_lehmann, sig
 
 Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error", "failed"]
 UNSTEADY_SHARE = 0.25
-"""A comparison is not steady when more than this share of either variant's runs was not."""
+"""A comparison is not steady when more than this share of either variant's runs is unsteady."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +32,28 @@ class Effect:
 
     @property
     def detectable(self) -> float:
-        """The effect that so many blocks would have seen with 80 % power; infinite below six."""
+        """The effect that so many blocks would have detected with 80 % power; infinite below six."""
         return detectable(self.sd, self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """An effect, with its p adjusted for all that was compared, and the word for it."""
+    """An effect, with its p adjusted for all comparisons, and the word for it."""
 
     effect: Effect
     adjusted_p: float
     word: Word
     blocks_needed: int | None = None
-    """Where too noisy: the blocks that it would take, as far as this noise tells; None for beyond reason."""
+    """If too noisy: the blocks needed at this noise; None if beyond reason."""
 
     @property
     def of_figures_alone(self) -> Word:
-        """The word before a canary or an unsteady variant forbade it: for telling, never for deciding."""
+        """The word before a canary or an unsteady variant overrode it: for display, never for decisions."""
         return judge(self.effect, self.adjusted_p).word
 
 
 def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> Effect:
-    """The effect of one value a block. ``noise_sd``: sd of A/A differences, calibrated or of the canary's cell.
+    """The effect of one difference per block. ``noise_sd``: sd of A/A differences, calibrated or from the canary.
 
     Raises ValueError without a difference.
     """
@@ -70,7 +70,7 @@ def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> 
 
 
 def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
-    """Better or worse needs all three, no difference an interval inside the margin (docs/statistics.md, rule 9).
+    """Better or worse needs all three, no difference needs an interval inside the margin (docs/statistics.md, rule 9).
 
     ``comparisons``: how many are judged together.
     """
@@ -86,7 +86,7 @@ def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
 
 
 def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float]) -> Judgement:
-    """The judgement, unless the canary was not fit or a variant not steady; then nothing is said of better or worse."""
+    """The judgement, unless the canary was unfit or a variant unsteady; then it is neither better nor worse."""
     if unfit:
         return replace(judgement, word="unfit", blocks_needed=None)
     if any(share > UNSTEADY_SHARE for share in unsteady_shares):

@@ -1,1 +1,1 @@
-"""Python that runs in the client node, shipped as source: no import of ours in here."""
+"""Python that runs in the client node, shipped as source, so it imports nothing of ours."""

@@ -1,4 +1,4 @@
-"""Runs in the client node: what /proc and /sys say of the machine, which a container shares. JSON out."""
+"""Runs in the client node: reads /proc and /sys of the machine, which a container shares. JSON out."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def text_of(path: str) -> str | None:
-    """A file's text without the last line end; None where it cannot be read."""
+    """A file's text without the trailing newline; None where it cannot be read."""
     try:
         return Path(path).read_text().strip("\n\0") or None
     except OSError:
@@ -15,13 +15,13 @@ def text_of(path: str) -> str | None:
 
 
 def first(pattern: str, text: str | None) -> str | None:
-    """First group of a pattern, line by line; None where it does not occur."""
+    """First group of a pattern, line by line; None without a match."""
     match = re.search(pattern, text or "", re.MULTILINE)
     return match[1].strip() if match else None
 
 
 def virtualization(cpuinfo: str | None) -> str | None:
-    """Who makes the machine, where it is a virtual one; ``none`` where the processor says that it is not."""
+    """Vendor and product of a virtual machine; ``none`` where the CPU flags show no hypervisor."""
     maker = text_of("/sys/class/dmi/id/sys_vendor")
     product = text_of("/sys/class/dmi/id/product_name")
     named = " ".join(part for part in (maker, product) if part) or text_of("/sys/hypervisor/type")

@@ -1,4 +1,4 @@
-"""Runs in the client node: how fast the machine is now, by half a second of a loop and by fifty fsyncs. JSON out."""
+"""Runs in the client node: measures the machine's speed by half a second of a loop and fifty fsyncs. JSON out."""
 
 import json
 import os
@@ -13,7 +13,7 @@ _BATCH = 10_000
 
 
 def cpu_turns() -> int:
-    """Turns of an empty loop in half a second of wall-clock time."""
+    """Iterations of an empty loop in half a second of wall-clock time."""
     turns, end = 0, time.perf_counter() + CPU_SECONDS
     while time.perf_counter() < end:
         for _ in range(_BATCH):
@@ -23,7 +23,7 @@ def cpu_turns() -> int:
 
 
 def fsync_ms() -> float:
-    """Median time of an fsync after 4 KiB were written, ms."""
+    """Median time of an fsync after writing 4 KiB, ms."""
     times = []
     with tempfile.TemporaryFile() as file:
         for _ in range(FSYNCS):

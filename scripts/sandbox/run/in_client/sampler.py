@@ -26,7 +26,7 @@ STATUS = (
 
 
 def number(text: str) -> int | float | None:
-    """A status value; None where it is no number."""
+    """A status value; None where it is not a number."""
     try:
         return int(text)
     except ValueError:
@@ -45,12 +45,12 @@ class Server:
         self._connection: Any = None
 
     def connect(self) -> None:
-        """Beforehand. A server that cannot be reached says why when it is asked."""
+        """Connects in advance. An unreachable server reports why when it is asked."""
         with suppress(pymysql.MySQLError, OSError):
             self._connection = self._connect()
 
     def ask(self) -> dict[str, Any]:
-        """Status now, or null with the reason."""
+        """Current status, or null with the reason."""
         try:
             if self._connection is None:
                 self._connection = self._connect()
@@ -95,7 +95,7 @@ def stalled(resource: str) -> dict[str, int] | None:
 
 
 def follow(name: str | None, ask: Ask, interval_s: float, emit: Emit, stop: threading.Event) -> None:
-    """Asks at every multiple of the interval on the monotonic clock; a slot it could not keep says so."""
+    """Asks at every multiple of the interval on the monotonic clock; a missed slot is reported."""
     began = time.monotonic()
     slot = 0
     while not stop.wait(max(0.0, began + slot * interval_s - time.monotonic())):
@@ -103,14 +103,14 @@ def follow(name: str | None, ask: Ask, interval_s: float, emit: Emit, stop: thre
         emit({"node": name, "slot": slot, "t_s": round(asked_s, 4), **ask()})
         done_s = time.monotonic() - began
         upcoming = max(slot + 1, int(done_s / interval_s) + 1)
-        reason = f"missed: the answer before took {done_s - asked_s:.1f} s"
+        reason = f"missed: the previous answer took {done_s - asked_s:.1f} s"
         for missed in range(slot + 1, upcoming):
             emit({"node": name, "slot": missed, "t_s": None, "status": None, "reason": reason})
         slot = upcoming
 
 
 def printer(stop: threading.Event) -> Emit:
-    """Prints one whole line at a time; stops everything when nobody reads any more."""
+    """Prints one whole line at a time; stops everything when the reader is gone."""
     lock = threading.Lock()
 
     def emit(line: dict[str, Any]) -> None:
@@ -126,13 +126,13 @@ def printer(stop: threading.Event) -> Emit:
 
 
 def end_with_input(stop: threading.Event) -> None:
-    """Returns, having stopped everything, when standard input ends: whoever started this is gone or has had enough."""
+    """Stops everything when standard input ends: the parent is gone, or needs no more samples."""
     sys.stdin.read()
     stop.set()
 
 
 def connect_all(servers: Sequence[Server]) -> None:
-    """Returns when each is connected, or has had its time."""
+    """Returns when each is connected or has timed out."""
     jobs = [threading.Thread(target=server.connect, daemon=True) for server in servers]
     for job in jobs:
         job.start()

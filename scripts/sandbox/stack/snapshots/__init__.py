@@ -1,1 +1,1 @@
-"""Snapshots: the data directories of a formed stack, kept as a volume of their own and restored into a new one."""
+"""Snapshots: the data directories of a formed stack, kept in a separate volume and restored into a new stack."""

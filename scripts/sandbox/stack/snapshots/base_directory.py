@@ -20,10 +20,10 @@ _UNTIL_READY = "for i in $(seq 600); do sh /sandbox/probe ready && exit 0; sleep
 
 
 def ensure_base_directory(docker: Docker, plan: Plan, identity: Identity) -> Facts | None:
-    """Makes the base data directory that a plan of one server stands for; None where it is there, or is just being made.
+    """Makes the base data directory that a plan of one server stands for; None if it exists or is being made.
 
-    Whatever it starts carries the label of the stack of ``identity``, whose lock the caller holds, and is gone
-    afterwards. Raises SandboxError (exit 4) where the server does not start, or the engine or the disk refuses.
+    Everything it starts has the label of the stack of ``identity``, whose lock the caller holds, and is removed
+    afterwards. Raises SandboxError (exit 4) where the server does not start, or the engine or the disk fails.
     """
     key = plan_hash(plan)
     with store.claim([key]) as ours:
@@ -38,7 +38,7 @@ def ensure_base_directory(docker: Docker, plan: Plan, identity: Identity) -> Fac
 
 
 class _FirstStart:
-    """One server on volumes of its own."""
+    """One server on its own volumes."""
 
     def __init__(self, docker: Docker, plan: Plan, identity: Identity) -> None:
         self.docker, self.plan, self.identity = docker, plan, identity
@@ -57,7 +57,7 @@ class _FirstStart:
         return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
 
     def run_to_its_end(self) -> None:
-        """The first start, until the server answers, and its stop in order."""
+        """Starts the server for the first time, until it answers, and shuts it down cleanly."""
         for name in self.targets:
             self.docker.ask("volume", "create", *self._labels(), self._volume(name))
         self.container = self.docker.ask("create", *self._options(), self.node.image, *self._arguments()).strip()
@@ -68,7 +68,7 @@ class _FirstStart:
         code = self.docker.ask("inspect", "--format", "{{.State.ExitCode}}", self.container).strip()
         if code != "0":
             raise SandboxError(
-                f"{self.node.image} did not stop in order",
+                f"{self.node.image} did not shut down cleanly",
                 f"exit code {code}",
                 "try: make doctor",
                 ExitCode.ENVIRONMENT,
@@ -89,7 +89,7 @@ class _FirstStart:
         return [unescaped(word) for word in [*self.service.get("entrypoint", [])[1:], *self.service.get("command", [])]]
 
     def copied(self) -> Facts:
-        """The directory as a snapshot of the plan."""
+        """Copies the directory as a snapshot of the plan."""
         key, names = plan_hash(self.plan), list(self.targets)
         mounts = [snapshot_mount(store.volume_name(key))]
         mounts += [f"{self._volume(name)}:/from/{name}:ro" for name in names]
@@ -103,7 +103,7 @@ class _FirstStart:
         )  # fmt: skip
 
     def remove(self) -> None:
-        """The container and its volumes."""
+        """Removes the container and its volumes."""
         if self.container:
             self.docker.answer("rm", "--force", self.container)
         self.docker.answer("volume", "rm", "--force", *map(self._volume, self.targets))

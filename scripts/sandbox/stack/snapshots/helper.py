@@ -1,4 +1,4 @@
-"""The container that copies: mounts the volumes, runs our script in the client's image, is gone with the command."""
+"""The container that copies: mounts the volumes, runs our script in the client's image, ends with the command."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ _SNAPSHOT = "/snapshot"
 
 
 class CopyHelper:
-    """One helper container; as a context it ends with the block. It carries its stack's label, so `down` removes it."""
+    """One helper container; as a context it ends with the block. It has its stack's label, so `down` removes it."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class CopyHelper:
             self._process.wait()
             return
         end_group(self._process)
-        # A container may outlive its client, and would keep the volumes in use that are to be removed now.
+        # A container may outlive its client, and would keep volumes in use that are to be removed now.
         self._docker.answer("rm", "--force", self._name)
 
     def ask(self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]) -> int | None:
-        """One piece of work, done. Raises SandboxError (exit 4) with what the helper says where it cannot be."""
+        """Does one piece of work. Raises SandboxError (exit 4) with the helper's message where it fails."""
         if self._process.stdin is None or self._process.stdout is None:
             raise AssertionError("the helper has no pipes")
         line = ""
@@ -67,7 +67,7 @@ class CopyHelper:
             answer: dict[str, Any] = json.loads(line)
         except (OSError, json.JSONDecodeError):
             rest = [each for each in (line + self._process.stdout.read()).splitlines() if each]
-            said = rest[-1] if rest else "it said nothing"
+            said = rest[-1] if rest else "it printed nothing"
             raise SandboxError(
                 "a snapshot's helper container failed", said, "try: make doctor   (disk space)", ExitCode.ENVIRONMENT
             ) from None
@@ -75,7 +75,7 @@ class CopyHelper:
 
 
 def copy_stopped(docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> int:
-    """Everything at /from, of servers that do not run, into the snapshot; its size in bytes. SandboxError (exit 4)."""
+    """Copies all at /from, of stopped servers, into the snapshot; returns its size in bytes. SandboxError (exit 4)."""
     names = [mount.partition(":/from/")[2].removesuffix(":ro") for mount in mounts if ":/from/" in mount]
     with CopyHelper(docker, image, project, checkout, mounts) as helper:
         for work in ("first", "second"):
@@ -84,5 +84,5 @@ def copy_stopped(docker: Docker, image: str, project: str, checkout: str, mounts
 
 
 def snapshot_mount(volume: str) -> str:
-    """The mount of the volume of a snapshot that is made."""
+    """The mount of the volume of a snapshot in the making."""
     return f"{volume}:{_SNAPSHOT}"

@@ -1,4 +1,4 @@
-"""Takes a snapshot in the background, when `up` has printed its summary; what goes wrong stands in a log."""
+"""Takes a snapshot in the background, after `up` has printed its summary; errors go to a log."""
 
 import json
 import signal
@@ -20,15 +20,15 @@ from sandbox.stack.stack import Stack
 
 
 def main(project: str, wanted: str) -> None:
-    """One snapshot, then the base data directories, until somebody waits to measure; the next `up` of their image makes the others.
+    """Takes one snapshot, then makes the base data directories until a measurement waits.
 
-    `down` ends it by SIGTERM: what it has begun is removed then.
+    The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes unfinished work.
     """
     signal.signal(signal.SIGTERM, _stop)
     begin = time.monotonic()
     try:
         done = _keep(project, json.loads(wanted))
-    except (Exception, KeyboardInterrupt):  # noqa: BLE001  (nobody is there to be told)
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  (there is no caller to report to)
         done = traceback.format_exc()
     log = cache_folder() / "snapshots" / "last.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
     for request in wanted["base_directories"]:
         if somebody_measures():
-            return ", ".join([*done, "no more of them: somebody measures"])
+            return ", ".join([*done, "stopped: a measurement is waiting"])
         plan = planned(PlanRequest(**{**request, "assignments": tuple(request["assignments"])}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []

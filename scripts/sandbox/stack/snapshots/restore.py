@@ -1,4 +1,4 @@
-"""What a new stack's volumes are filled with before any server starts: its own snapshot, or its servers' base data directories."""
+"""Fills a new stack's volumes before any server starts: from its snapshot, or its servers' base data directories."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,25 +26,25 @@ class VolumeSource:
     archive: str
     position: str | None
     new_identity: bool
-    """Whether the server makes certificates of its own."""
+    """Whether the server makes its own certificates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Sources by Compose's name of a volume, such as ``mysql1-data``; the label that says so; how `up` tells it."""
+    """Sources by Compose's name of a volume, such as ``mysql1-data``; the stack's label; the text that `up` shows."""
 
     sources: Mapping[str, VolumeSource]
     snapshots: tuple[Snapshot, ...]
     uuid: str
-    """Of the group: its name stays what its members' metadata call it."""
+    """UUID of the group, which stays the one in its members' metadata."""
     label: str
     description: str
     whole: bool
-    """Whether the stack is then as it was kept: nothing is left to be kept of it."""
+    """Whether the whole stack comes from a snapshot, so that it needs no new one."""
 
 
 def from_snapshot(snapshot: Snapshot) -> Filling:
-    """A stack as it was kept."""
+    """A stack from its snapshot."""
     facts = snapshot.facts
     made = datetime.fromtimestamp(facts.made_unix_s).astimezone()
     sources = {
@@ -55,9 +55,9 @@ def from_snapshot(snapshot: Snapshot) -> Filling:
 
 
 def from_base_directories(plan: Plan, base_directories: Mapping[str, Snapshot], uuid: str) -> Filling:
-    """Every server from the directory that its image's first start leaves; ``uuid``: what a new cluster calls itself.
+    """Every server from the base data directory of its image; ``uuid``: of a new cluster.
 
-    All members of a cluster then hold the same and say so, and none asks another for a state transfer.
+    All members of a cluster then have the same data and position, and none requests a state transfer.
     """
     sources = {}
     for node in plan.databases:
@@ -78,7 +78,7 @@ def _first_position(plan: Plan, node: Node, uuid: str) -> str | None:
 
 
 def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | None:
-    """The snapshot of a key (None: of the plan), if it can be restored from it: same servers, same builds of images."""
+    """The snapshot of a key (None: of the plan), if it can be restored: same servers, same builds of images."""
     if not restorable(plan):
         return None
     key = key or plan_hash(plan)
@@ -86,7 +86,7 @@ def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | Non
     if known is None or {node.name for node in plan.databases} != set(known.facts.positions):
         return None
     references = sorted({node.image for node in plan.databases})
-    images = docker.begin("image", "inspect", "--format", "{{.Id}}", *references)  # beside the look for its volume
+    images = docker.begin("image", "inspect", "--format", "{{.Id}}", *references)  # during the check of its volume
     here = store.is_here(docker, known)
     now = dict(zip(references, images.answer().stdout.split(), strict=False))
     return known if here and now == known.facts.images else None
@@ -108,17 +108,17 @@ def fill_volumes(
     identity: Identity,
     filled: Callable[[], object] = lambda: None,
 ) -> None:
-    """Fills the servers' volumes of a project, in a container of the client's image. Raises NotRestoredError.
+    """Fills the volumes of a project's servers, in a container of the client's image. Raises NotRestoredError.
 
     ``targets``: what ``--mount`` takes for each volume, at ``/to/NAME``.
 
-    A snapshot that cannot be read is removed; one that is just being made anew is not touched.
-    ``filled`` is called when the files are in place: the container then still has to end.
+    A snapshot that cannot be read is removed; one that is being made again is not touched.
+    ``filled`` is called when the files are in place: the container is then still ending.
     """
     keys = sorted({each.facts.key for each in filling.snapshots})
     with store.claim(keys, to_read=True) as ours:
         if not ours or not all(store.find(docker, key) for key in keys):
-            raise NotRestoredError("it is just being made anew")
+            raise NotRestoredError("it is being made again")
         try:
             _fill(docker, filling, targets, image, identity, filled)
             return

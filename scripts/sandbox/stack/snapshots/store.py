@@ -1,4 +1,4 @@
-"""The snapshots that the engine has: volumes with a label of their own, what is known of each in the user's cache."""
+"""The snapshot store: volumes on the engine with their own label, and the facts of each in the user's cache."""
 
 import json
 import os
@@ -18,15 +18,15 @@ CAP_BYTES = 10 << 30
 
 
 class Facts(BaseModel):
-    """What is known of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it has none."""
+    """The facts of a finished snapshot. ``positions``: node → Galera's UUID:SEQNO, null where it has none."""
 
     key: str
     profile: str
     checkout: str
     images: dict[str, str]
-    """Reference of every server's image → its id: data made by another build of it is not restored."""
+    """Reference of every server's image → its id: data of another build is not restored."""
     uuid: str
-    """Of the group: its name stays what its members' metadata call it."""
+    """UUID of the group, which stays the one in its members' metadata."""
     positions: dict[str, str | None]
     volumes: dict[str, str]
     """Name in the Compose file, such as ``mysql1-data`` → node."""
@@ -53,7 +53,7 @@ def volume_name(key: str) -> str:
 
 
 def snapshots(docker: Docker) -> list[Snapshot]:
-    """Every finished snapshot that this engine has, last used first."""
+    """Every finished snapshot on this engine, most recently used first."""
     here = _volumes(docker)
     found = [_read(path) for path in _folder().glob("*.json")] if here else []
     known = [each for each in found if each is not None and each.volume in here]
@@ -67,7 +67,7 @@ def find(docker: Docker, key: str) -> Snapshot | None:
 
 
 def known(key: str) -> Snapshot | None:
-    """The snapshot of a key as it was noted; no engine is asked."""
+    """The snapshot of a key, as recorded; does not ask the engine."""
     return _read(_path(key))
 
 
@@ -77,7 +77,7 @@ def is_here(docker: Docker, snapshot: Snapshot) -> bool:
 
 
 def keep(facts: Facts) -> None:
-    """Notes that a snapshot is finished: from now on it is found."""
+    """Records that a snapshot is finished: from now on it can be found."""
     path = _path(facts.key)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -86,14 +86,14 @@ def keep(facts: Facts) -> None:
 
 
 def touch(snapshot: Snapshot) -> None:
-    """Notes that it was used now."""
+    """Records that it was used now."""
     _path(snapshot.facts.key).touch()
 
 
 def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[], Facts | None]) -> Facts | None:
-    """Puts a snapshot that the caller has claimed into the snapshot store, in the place of an earlier one of the key.
+    """Puts a snapshot that the caller has claimed into the snapshot store, replacing an earlier one of the key.
 
-    ``copy`` fills its volume; where it fails or says None, nothing is left.
+    ``copy`` fills its volume; where it fails or returns None, nothing is left.
     """
     _create(docker, key, profile, checkout)
     facts = None
@@ -116,12 +116,12 @@ def _create(docker: Docker, key: str, profile: str, checkout: str) -> None:
 
 
 def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[bool]:
-    """Whether these snapshots are the caller's inside the block: alone, to be made or removed, or beside readers."""
+    """Whether the caller holds these snapshots in the block: alone, to make or remove them, or along with readers."""
     return claimed([f"snapshot-{key}" for key in keys], shared=to_read)
 
 
 def forget(docker: Docker, keys: Iterable[str]) -> None:
-    """Removes snapshots, but for one that is just being made or restored."""
+    """Removes snapshots, except those that are being made or restored."""
     for key in keys:
         with claim([key]) as ours:
             if ours:
@@ -140,7 +140,7 @@ def count(docker: Docker, checkout: str | None) -> int:
 
 
 def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
-    """Removes every snapshot of a checkout (None: of all), finished or not: how many, and how many stay."""
+    """Removes every snapshot of a checkout (None: of all), finished or not; returns how many, and how many stay."""
     volumes = _volumes(docker)
     keys = [key for key, owner in volumes.values() if checkout in (None, owner)]
     forget(docker, keys)
@@ -148,7 +148,7 @@ def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
 
 
 def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[Snapshot]:
-    """Removes the least recently used ones beyond the cap; what it removed."""
+    """Removes the least recently used ones beyond the cap; returns the removed ones."""
     total, gone = 0, []
     for each in snapshots(docker):
         total += each.facts.bytes

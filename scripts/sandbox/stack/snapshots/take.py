@@ -1,4 +1,4 @@
-"""Takes a snapshot of a formed, idle stack: one pass while it lives, the rest while it is paused for a moment."""
+"""Takes a snapshot of a formed, idle stack: one pass while it runs, the rest while it is briefly paused."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ echo paused
 read -r _
 for id; do docker unpause "$id" >/dev/null & done; wait
 """
-"""Unpauses when it is told to, and as well when whoever should tell it was killed: its input ends then."""
+"""Unpauses when its input ends, also because its parent was killed."""
 
 _POSITION = """
 select group_concat(variable_value order by variable_name desc separator ':') from information_schema.global_status
@@ -35,7 +35,7 @@ select count(*) from information_schema.tables where table_schema not in
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A snapshot to be taken. ``fresh``: of a stack that holds nothing yet; else its data is kept with it."""
+    """A snapshot to take. ``fresh``: of a stack without user data; else its data is kept too."""
 
     key: str
     uuid: str
@@ -43,9 +43,9 @@ class Wish:
 
 
 def take(stack: Stack, wish: Wish) -> Facts | None:
-    """Takes the snapshot and puts it into the snapshot store; None where the stack is not idle, or holds more than it should.
+    """Takes the snapshot into the snapshot store; None where the stack is not idle, or has unexpected data.
 
-    The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk refuses.
+    The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk fails.
     """
     servers = [each for each in stack.members if is_server(each)]
     client, *inspected = _inspected(stack.docker, [stack.client, *servers])
@@ -63,10 +63,10 @@ def take(stack: Stack, wish: Wish) -> Facts | None:
 
 
 def take_stopped(stack: Stack, wish: Wish) -> None:
-    """Stops a stack's servers in order, so that nothing is left to be written or recovered, and keeps what they hold.
+    """Shuts a stack's servers down cleanly, so that nothing is left to write or recover, and keeps their data.
 
     The caller has claimed the snapshot, and removes the stack. Raises SandboxError (exit 4) where the engine or the
-    disk refuses.
+    disk fails.
     """
     servers = [each for each in stack.members if is_server(each)]
     client, *inspected = _inspected(stack.docker, [stack.client, *servers])
@@ -119,7 +119,7 @@ def _copied(
 
 @contextmanager
 def _paused(servers: Sequence[Container]) -> Iterator[None]:
-    """Every server paused inside the block, and running after it, even where this process is killed meanwhile."""
+    """Pauses every server for the block; they run again after it, even if this process is killed meanwhile."""
     with subprocess.Popen(
         ["sh", "-c", _PAUSED, "sh", *(each.id for each in servers)],
         stdin=subprocess.PIPE,
@@ -142,7 +142,7 @@ def _inspected(docker: Docker, servers: Sequence[Container]) -> list[dict]:  # t
 
 
 def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # type: ignore[type-arg]
-    """Compose's name of every volume that is a server's own → its node; what a group shares starts empty."""
+    """Compose's name of every volume that is a server's own → its node; volumes that a group shares start empty."""
     nodes = {each.id: each.node for each in stack.members}
     found = {}
     for item in inspected:
@@ -155,7 +155,7 @@ def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # t
 
 
 def _position(stack: Stack, server: Container) -> str | None:
-    """UUID:SEQNO of a Galera member, None of any other server."""
+    """UUID:SEQNO of a Galera member, None for any other server."""
     return _ask(stack, server, _POSITION) if server.about.get("topology") == "galera" else None
 
 

@@ -1,1 +1,1 @@
-"""What workloads share: their shape, their registry, SQL and load run from the client node."""
+"""What workloads share: their interface, their registry, SQL and load run from the client node."""

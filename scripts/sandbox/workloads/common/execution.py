@@ -1,4 +1,4 @@
-"""A load run in the client node, which ends when it is done, when its time is over, or when we are gone."""
+"""Runs a load in the client node; it ends when it is done, when its time is over, or when this process dies."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 from sandbox.stack.protocol import RunningStack, Stream
 
 OVERTIME_S = 30
-"""How long a load may take past its own time before it is ended: a hanging server must not hang the run."""
+"""How long a load may overrun before it is terminated: a hanging server must not hang the run."""
 
 TIMED_OUT = 124
 """Exit code of `timeout` for a command that it ended."""
 
-# The load's input is ours, held open: when this process dies, however it dies, the input ends and so does the load.
-# `timeout` leads a process group. It is ended as a group, since a `timeout` that has only just forked does not pass the
-# signal on, and the load is over when the group is empty.
+# We hold the load's input open: when this process dies, however it dies, the input ends and so does the load.
+# `timeout` leads a process group. The whole group gets the signal, since a `timeout` that has only just forked does not
+# pass it on, and the load is over when the group is empty.
 _SUPERVISOR = """
 limit=$1
 shift
@@ -42,7 +42,7 @@ def run_load(
 ) -> int:
     """Runs ``argv`` in the client node; each line goes to ``log`` and ``on_line``. Returns its exit code.
 
-    124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C among them, ends the load first.
+    124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends the load first.
     """
     command = ["sh", "-c", _SUPERVISOR, "load", str(seconds + OVERTIME_S), *argv]
     stream = stack.stream(client, command, stdin="")
@@ -57,7 +57,7 @@ def run_load(
 
 
 def _end(stream: Stream) -> None:
-    """Ends the load, if it still runs, by ending its input; then our side."""
+    """Ends the load, if it is still running, by closing its input; then our side."""
     stream.close_stdin()
     try:
         stream.wait(10)

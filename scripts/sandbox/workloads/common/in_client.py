@@ -1,4 +1,4 @@
-"""Python that runs in the client node: shipped as source, asked in JSON, answering in JSON."""
+"""Python that runs in the client node: shipped as source, JSON in, JSON out."""
 
 import json
 from importlib.resources import files
@@ -9,7 +9,7 @@ from sandbox.stack.protocol import ExecResult, RunningStack
 
 
 def script_argv(package: str, module: str, *arguments: str) -> list[str]:
-    """Command that runs a module of ours in the client node, which has none of our files. Its text holds no secret."""
+    """Command that runs one of our modules in the client node, which has none of our files; it contains no secret."""
     source = files(package).joinpath(f"{module}.py").read_text(encoding="utf-8")
     return ["python3", "-c", source, *arguments]
 
@@ -17,7 +17,7 @@ def script_argv(package: str, module: str, *arguments: str) -> list[str]:
 def ask_script(
     stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
 ) -> Any:
-    """Runs a shipped module with ``request`` as JSON on its input; returns what it prints, read as JSON.
+    """Runs a shipped module with ``request`` as JSON on its input; returns its output, parsed as JSON.
 
     Raises SandboxError (exit 4) when it fails or prints something else.
     """
@@ -28,7 +28,7 @@ def ask_script(
 def ask_again(
     stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
 ) -> Any:
-    """As `ask_script`, of a module that answers one request a line and stays for the next one."""
+    """Like `ask_script`, for a module that answers one request per line and keeps running."""
     result = stack.ask_session(client, script_argv(package, module), json.dumps(request), timeout_s)
     return _answer(result, client, module)
 
@@ -40,5 +40,5 @@ def _answer(result: ExecResult, client: str, module: str) -> Any:
     except json.JSONDecodeError:
         pass
     last = (result.stderr or result.stdout).strip().rpartition("\n")[2]
-    what = f"{module} could not run in node {client} (exit code {result.code})"
-    raise SandboxError(what, last or "it printed nothing", f"make logs NODE={client}", ExitCode.ENVIRONMENT)
+    what = f"{module} failed in node {client} (exit code {result.code})"
+    raise SandboxError(what, last or "it printed nothing", f"try: make logs NODE={client}", ExitCode.ENVIRONMENT)

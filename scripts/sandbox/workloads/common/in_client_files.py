@@ -1,4 +1,4 @@
-"""Runs in the client node: writes files into a folder that is named after what is in it. JSON in, JSON out."""
+"""Runs in the client node: writes files into a folder named after its contents. JSON in, JSON out."""
 
 import json
 import sys

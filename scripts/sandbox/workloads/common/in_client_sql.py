@@ -1,4 +1,4 @@
-"""Runs in the client node: asks several servers the same statements at once. A line of JSON in, one out."""
+"""Runs in the client node: executes statements on several servers at once. One line of JSON in, one out."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ import pymysql
 
 
 def readable(value: Any) -> Any:
-    """A cell as JSON can carry it."""
+    """A cell as a JSON value."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if isinstance(value, Decimal):
@@ -51,7 +51,7 @@ def answers(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """One request a line, one answer a line, until the input ends. Source of the mark: RFC 7464."""
+    """One request per line, one answer per line, until the input ends. Source of the separator: RFC 7464."""
     for line in sys.stdin:
         print("\x1e" + json.dumps(answers(json.loads(line))), flush=True)
 

@@ -1,4 +1,4 @@
-"""What the load program prints, read: JSON lines of seconds, errors and the summary. Pure."""
+"""Parses the output of the load program: JSON lines of seconds, errors and the summary. Pure."""
 
 import json
 import statistics
@@ -11,7 +11,7 @@ from sandbox.workloads.in_client.histogram import PRECISION_PERCENT, RESOLUTION_
 
 
 def parse_line(line: str) -> dict[str, Any] | None:
-    """A line of the load program; None for what something else printed."""
+    """A line of the load program; None for a line from elsewhere."""
     try:
         parsed = json.loads(line)
     except json.JSONDecodeError:
@@ -21,18 +21,18 @@ def parse_line(line: str) -> dict[str, Any] | None:
 
 @dataclass
 class LoadOutput:
-    """What was read so far."""
+    """The output read so far."""
 
     phase: Phase
     tps: list[float] = field(default_factory=list)
     errors: int = 0
     first_error: str | None = None
     last_strange: str | None = None
-    """The last line that was none of the program's: what Python says when it cannot go on."""
+    """The last line that was not the program's, such as Python's message when it crashes."""
     summary: dict[str, Any] | None = None
 
     def feed(self, line: str) -> Second | None:
-        """Takes a line in; returns the second that it tells, if it tells one."""
+        """Reads a line; returns the second that it reports, if any."""
         parsed = parse_line(line)
         if parsed is None:
             self.last_strange = line.strip() or self.last_strange
@@ -63,7 +63,7 @@ class LoadOutput:
         )
 
     def metrics(self) -> Metrics:
-        """Figures of the phase; of a load that had no time, or never came to its summary, the errors alone."""
+        """Metrics of the phase; only the errors for a load that had no time or printed no summary."""
         summary = self.summary
         by_code = summary["errors"] if summary else {}
         if not by_code and self.first_error:

@@ -1,4 +1,4 @@
-"""The shape of a workload: its options are its fields; parameters, session, events and outcome are given here."""
+"""The interface of a workload, whose fields are its options; its parameters, session, events and outcome."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ DISTRIBUTIONS = ("uniform", "gaussian", "special", "pareto", "zipfian")
 
 
 class Parameters(BaseModel):
-    """What every workload can be asked for. ``rate_per_s`` null: as fast as it goes."""
+    """Parameters of every workload. ``rate_per_s`` null: unthrottled."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     threads: int = Field(default=8, ge=1, le=10_000)
@@ -39,30 +39,30 @@ def refuse_unused(workload: "Workload", given: Iterable[str], name: str) -> None
         if parameter in _NOT_FOR_ALL and parameter not in workload.uses:
             variable = _VARIABLES.get(parameter, parameter.upper())
             options = [word for word, field in type(workload).model_fields.items() if field.description]
-            known = f"its own options: {', '.join(options)}" if options else "it has no options of its own"
+            known = f"its own options: {', '.join(options)}" if options else "it has no options"
             raise SandboxError(
-                f"the workload {name} does not support {variable}", known, f"the same without {variable}"
+                f"the workload {name} does not support {variable}", known, f"try: make bench WORKLOAD={name}"
             )
 
 
 def make_parameters(**given: object) -> Parameters:
-    """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and what it takes."""
+    """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and its valid values."""
     try:
         parameters = Parameters.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         field = str(first["loc"][0])
         variable = _VARIABLES.get(field, field.upper())
-        raise SandboxError(f"{variable}={first['input']} cannot be used", expected(first), "try: make help") from error
+        raise SandboxError(f"{variable}={first['input']} is not valid", expected(first), "try: make help") from error
     if parameters.distribution not in DISTRIBUTIONS:
-        what = f"DIST={parameters.distribution} is not a distribution of keys"
-        raise SandboxError(what, did_you_mean(parameters.distribution, DISTRIBUTIONS), "make bench DIST=uniform")
+        what = f"DIST={parameters.distribution} is not a valid key distribution"
+        raise SandboxError(what, did_you_mean(parameters.distribution, DISTRIBUTIONS), "try: make bench DIST=uniform")
     return parameters
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Something to tell while no load is measured; ``step`` names the step it belongs to."""
+    """A progress message while no load is measured; ``step`` names the step it belongs to."""
 
     step: str
     text: str
@@ -70,7 +70,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of load. ``p95_ms`` and rates are of that second; ``errors`` counts since the phase began."""
+    """One second of load. ``p95_ms`` and rates are of that second; ``errors`` counts since the phase started."""
 
     phase: Phase
     second: int
@@ -80,7 +80,7 @@ class Second:
     reads_per_s: float
     writes_per_s: float
     p95_ms: float | None
-    """None for a second in which nothing came to its end."""
+    """None for a second in which nothing completed."""
     conflicts_per_s: float
     reconnects_per_s: float
     errors: int
@@ -106,8 +106,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class DataNeed:
-    """The data that a workload works on: where it stands (data of another prefix stands beside it), what tells it
-    from other data of its prefix, and about how many rows a preparation makes."""
+    """The data a workload works on.
+
+    ``prefix``: of its tables; data of another prefix can exist next to it. ``key``: distinguishes it from other data of
+    its prefix. ``rows``: about how many a preparation makes.
+    """
 
     prefix: str
     key: str
@@ -116,7 +119,7 @@ class DataNeed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a load ended. ``failure`` is None when it ran to its end without an error."""
+    """How a load ended. ``failure`` is None when it completed without an error."""
 
     command: tuple[str, ...]
     metrics: Metrics
@@ -124,7 +127,7 @@ class Outcome:
 
 
 class Workload(BaseModel, ABC):
-    """What loads a stack. A workload file defines one subclass; its fields are what a workload profile may set."""
+    """A workload. A workload file defines one subclass; its fields are what a workload profile may set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -134,16 +137,16 @@ class Workload(BaseModel, ABC):
         return frozenset()
 
     def options(self) -> dict[str, OptionValue]:
-        """What it is set to, as the record tells it."""
+        """Its option values, as the record shows them."""
         return self.model_dump()
 
     def with_options(self, given: Mapping[str, OptionValue]) -> "Workload":
-        """The workload with some of its options set otherwise. Raises SandboxError (exit 2)."""
+        """The workload with some of its options changed. Raises SandboxError (exit 2)."""
         settable = [name for name, field in type(self).model_fields.items() if field.description]
         for name in given:
             if name not in settable:
-                known = did_you_mean(name, settable) if settable else "it has none"
-                raise SandboxError(f"OPTIONS: this workload has no option '{name}'", known, "make help")
+                known = did_you_mean(name, settable) if settable else "it has no options"
+                raise SandboxError(f"OPTIONS: this workload has no option '{name}'", known, "try: make help")
         now = {name: getattr(self, name) for name in type(self).model_fields}
         try:
             return type(self).model_validate({**now, **given})
@@ -151,7 +154,7 @@ class Workload(BaseModel, ABC):
             first = error.errors()[0]
             name = str(first["loc"][0])
             text = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
-            raise SandboxError(f"OPTIONS: {name}={first['input']} cannot be used", text, "make help") from error
+            raise SandboxError(f"OPTIONS: {name}={first['input']} is not valid", text, "try: make help") from error
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:  # noqa: ARG002  (some need none)
         """Its data; None where it needs none."""
@@ -159,32 +162,30 @@ class Workload(BaseModel, ABC):
 
     @property
     def consumes_data(self) -> bool:
-        """Whether a phase changes the data for good, so that the next one needs it made anew."""
+        """Whether a phase changes the data permanently, so that the next one needs new data."""
         return False
 
     @abstractmethod
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Makes or finds the data, before the first phase, or each where it is consumed; None where it needs none.
+        """Makes or finds the data before the first phase, or before each if it is consumed; None where it needs none.
 
-        What tools say goes to ``log``.
-
-        Raises WorkloadError.
+        Tool output goes to ``log``. Raises WorkloadError.
         """
 
     @abstractmethod
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
-        """Loads the entry point for the phase's seconds, telling each one; raw output goes to ``log``.
+        """Loads the entry point for the phase's seconds, reporting each one; raw output goes to ``log``.
 
-        On KeyboardInterrupt the load in the client node is ended before it goes on.
+        On KeyboardInterrupt it ends the load in the client node first.
         """
 
     def check(self, session: Session) -> Sequence[CheckRecord]:  # noqa: ARG002  (most have nothing to check)
-        """Verdicts on the data after the measured load, when no more of it runs."""
+        """Verdicts on the data after the measured load has ended."""
         return ()
 
 
 class WorkloadError(Exception):
-    """A workload could not do what it must; the message says what and why, in one line."""
+    """A workload failed; the message says what and why, in one line."""
 
 
 def phase_seconds(parameters: Parameters, phase: Phase) -> int:

@@ -14,9 +14,9 @@ SUFFIXES = (".lua", ".sql")
 
 
 def own_workload(path: str, file: UserFile) -> NamedWorkload:
-    """The workload that a file is; ``path`` as the user typed it. Raises SandboxError (exit 2) for one that cannot be.
+    """The workload of a file; ``path`` as the user typed it. Raises SandboxError (exit 2) for an invalid file.
 
-    It goes by the file's name, so that the record of a file says which, whatever folder it lay in.
+    It is named after the file, so that the record identifies it, whatever folder it is in.
     """
     if path.endswith(".lua"):
         workload: Workload = script_of(file.name, file.content)
@@ -26,5 +26,5 @@ def own_workload(path: str, file: UserFile) -> NamedWorkload:
 
 
 def with_options(named: NamedWorkload, given: Mapping[str, OptionValue]) -> NamedWorkload:
-    """A workload with some of its options set otherwise. Raises SandboxError (exit 2)."""
+    """A workload with some of its options changed. Raises SandboxError (exit 2)."""
     return replace(named, workload=named.workload.with_options(given)) if given else named

@@ -1,4 +1,4 @@
-"""What data stands prepared: remembered beside the data itself, so that it goes where the data goes."""
+"""The prepared data: recorded next to the data itself, so that the record goes where the data goes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,27 +10,27 @@ from sandbox.workloads.common.model import Session, WorkloadError
 from sandbox.workloads.common.sql import QueryResult, Statement, ask, target_at, targets_of
 
 ROWS_SEED = 1
-"""Of the rows: the same on every server, and whenever they are made."""
+"""Seed of the rows: the same on every server and in every preparation."""
 
 MARK_TABLE = "sandbox_prepared"
 _MAKE_MARK = (
     "CREATE TABLE IF NOT EXISTS sandbox_prepared (prefix varchar(32) PRIMARY KEY, family varchar(32) NOT NULL,"
     " table_count int NOT NULL, rows_per_table bigint NULL, details varchar(255) NOT NULL) ENGINE=InnoDB"
 )
-# One row, written through the writer and looked for on every server that should have it.
+# One row, written through the writer and read on every server that should have it.
 _MAKE_WATERMARK = (
     "CREATE TABLE IF NOT EXISTS sandbox_watermark (id int PRIMARY KEY, watermark varchar(40) NOT NULL) ENGINE=InnoDB"
 )
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
 _NOTHING_THERE = (1146, 1049)
-"""Errors that say there is no such table, or no such schema."""
+"""Errors of a missing table or a missing schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Prepared data: the family of tables, how many, rows in each (None: they differ), what else tells data apart.
+    """Prepared data: the family of tables, how many, rows in each (None: they differ), what else distinguishes it.
 
-    The names of its tables begin with ``prefix``; data of another prefix stands beside it.
+    The names of its tables start with ``prefix``; data of another prefix can exist next to it.
     """
 
     tables: str
@@ -44,7 +44,7 @@ class Prepared:
         return ", ".join(filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details]))
 
     def record(self, seconds: float | None) -> PreparationRecord:
-        """The data as the record tells it; ``seconds`` of making it, None where it was there already."""
+        """The data as the record shows it; ``seconds``: time to make it, None where it was reused."""
         return PreparationRecord(
             tables=self.table_count,
             rows_per_table=self.rows_per_table,
@@ -55,7 +55,7 @@ class Prepared:
 
 
 def find(session: Session, prefix: str = "sbtest") -> Prepared | None:
-    """What a completed preparation left; None where none did. Raises WorkloadError when the writer fails."""
+    """The data of a completed preparation, None without one. Raises WorkloadError when the writer fails."""
     query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
     answer = _ask_writer(session, (query, (prefix,)))
     if answer.error_code in _NOTHING_THERE:
@@ -70,7 +70,7 @@ def find(session: Session, prefix: str = "sbtest") -> Prepared | None:
 
 
 def mark(session: Session, prepared: Prepared) -> None:
-    """Vouches for data that is now complete; only ever called after a preparation ended well."""
+    """Marks data as complete; only called after a successful preparation."""
     values = (
         prepared.prefix,
         prepared.tables,
@@ -83,9 +83,9 @@ def mark(session: Session, prepared: Prepared) -> None:
 
 
 def clear(session: Session, prefix: str = "sbtest") -> None:
-    """Drops the mark of a prefix, then its tables; what is left if this is interrupted is not taken for prepared.
+    """Drops the mark of a prefix, then its tables; leftovers of an interruption do not count as prepared.
 
-    Raises SandboxError (exit 2) for tables of somebody else's in an external server's schema, WorkloadError otherwise.
+    Raises SandboxError (exit 2) for foreign tables in an external server's schema, WorkloadError otherwise.
     """
     schema = session.entry.schema
     listed = _ask_writer(session, (_TABLES, (schema,)), in_schema=False)
@@ -102,13 +102,13 @@ def clear(session: Session, prefix: str = "sbtest") -> None:
         *(f"DROP TABLE `{name}`" for name in data),
     ]
     dropped = _ask_writer(session, *statements, in_schema=False)
-    _require(dropped, "what an earlier preparation left could not be dropped")
+    _require(dropped, "the data of an earlier preparation could not be dropped")
 
 
 def write_watermark(session: Session, watermark: str) -> None:
-    """Writes a row that every server has as soon as it has all that was written before. Raises WorkloadError."""
+    """Writes a row that a server has only once it has all earlier writes. Raises WorkloadError."""
     written = _ask_writer(session, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
-    _require(written, f"server {session.writer.node} took no write")
+    _require(written, f"server {session.writer.node} accepted no write")
 
 
 def without_watermark(session: Session, servers: Sequence[StackNode], watermark: str) -> dict[str, str]:
@@ -126,12 +126,12 @@ def _refuse_foreign(session: Session, names: set[str]) -> None:
     external = any(server.kind == "external" and server.name == session.writer.node for server in session.servers)
     if external and names and MARK_TABLE not in names:
         schema = session.entry.schema
-        what = f"schema {schema} on {session.writer.host} holds tables that the sandbox did not make"
-        raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<a schema of its own>")
+        what = f"schema {schema} on {session.writer.host} contains tables that the sandbox did not create"
+        raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<another schema>")
 
 
 def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> QueryResult:
-    """``in_schema`` False: for where the schema may not exist yet."""
+    """``in_schema`` False: the schema may not exist yet."""
     target = target_at(session.writer)
     if not in_schema:
         target = replace(target, schema=None)

@@ -1,4 +1,4 @@
-"""A load of ours, written in Python and run in the client node by several processes."""
+"""A load written in Python, run in the client node by several processes."""
 
 import json
 import time
@@ -25,22 +25,22 @@ from sandbox.workloads.common.model import (
 from sandbox.workloads.common.shipping import folder_of, load_program, ship
 
 PREPARE_LIMIT_S = 24 * 3600
-"""Bound on a preparation: large data takes hours, a hanging server for ever."""
+"""Limit of a preparation: large data takes hours, a hanging server takes forever."""
 
 
 class PythonLoad(Workload):
-    """``scenario``: the module of ``workloads/in_client/`` that makes the data and carries the transactions out."""
+    """``scenario``: the module of ``workloads/in_client/`` that makes the data and runs the transactions."""
 
     scenario: ClassVar[str]
 
     @property
     def uses(self) -> frozenset[str]:
-        """A rate can be asked of each."""
+        """Each one supports a rate."""
         return frozenset({"rate_per_s"})
 
     @property
     def background_threads(self) -> int:
-        """Threads beside those asked for, which accompany the load."""
+        """Additional threads, which accompany the load."""
         return 0
 
     @abstractmethod
@@ -52,22 +52,22 @@ class PythonLoad(Workload):
         return 0
 
     def data_needed(self, parameters: Parameters) -> DataNeed | None:
-        """As `wanted`."""
+        """The data of `wanted`."""
         wanted = self.wanted(parameters)
         return DataNeed(wanted.prefix, str(wanted), self.rows_made()) if wanted else None
 
     def scenario_options(self, session: Session) -> dict[str, Any]:  # noqa: ARG002  (some need the parameters)
-        """What the scenario is told."""
+        """The options that the scenario gets."""
         return self.options()
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Brings the program into the client node; finds the data that an earlier run left fit for use, or makes it."""
+        """Ships the program to the client node; reuses the data of an earlier run where it is valid, or makes it."""
         ship(session.stack, session.client, load_program())
         wanted = self.wanted(session.parameters)
         if wanted is None:
             return None
         if not self.consumes_data and prepared.find(session, wanted.prefix) == wanted and self.fit(session):
-            session.on_event(Progress("prepare", f"data is there already: {wanted}"))
+            session.on_event(Progress("prepare", f"reusing data: {wanted}"))
             return wanted.record(None)
         began = time.monotonic()
         prepared.clear(session, wanted.prefix)
@@ -77,11 +77,11 @@ class PythonLoad(Workload):
         return wanted.record(round(time.monotonic() - began, 1))
 
     def fit(self, session: Session) -> bool:  # noqa: ARG002  (some have nothing to ask)
-        """Whether data that is there can be used once more."""
+        """Whether existing data can be used again."""
         return True
 
     def make_data(self, session: Session, log: Path) -> None:
-        """Makes the data anew, on the writer. Raises WorkloadError."""
+        """Makes the data from scratch, on the writer. Raises WorkloadError."""
         request = self._request(session, session.writer)
         output: list[str] = []
 
@@ -108,7 +108,7 @@ class PythonLoad(Workload):
             "background": self.background_threads,
             "seconds": seconds,
             "rate_per_s": parameters.rate_per_s,
-            # The warm-up draws other rows than the run, or the run would find exactly its own rows warm.
+            # The warm-up draws different rows, or the run would find exactly its own rows warm.
             "seed": session.seed + (phase == "warm-up"),
         }
         output = LoadOutput(phase)
@@ -146,7 +146,7 @@ def _failure(code: int, output: LoadOutput) -> str | None:
     if output.first_error:
         return output.first_error
     if code == TIMED_OUT:
-        return f"the load had to be ended: still running {OVERTIME_S} s after its time"
+        return f"the load was terminated: still running {OVERTIME_S} s after its time"
     if code or output.summary is None:
-        return f"the load ended with exit code {code}: {output.last_strange or 'no summary'}"
+        return f"the load failed with exit code {code}: {output.last_strange or 'no summary'}"
     return None

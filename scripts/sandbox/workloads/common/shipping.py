@@ -1,4 +1,4 @@
-"""Files of ours and of the user's in the client node, in a folder named after what is in it."""
+"""Ships our files and the user's to the client node, into a folder named after its contents."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from sandbox.workloads.common.in_client import ask_script
 
 
 def folder_of(contents: Mapping[str, str]) -> str:
-    """Where files lie in the client node once they were shipped; other files, another folder."""
+    """Folder of shipped files in the client node; other files get another folder."""
     content = json.dumps(contents, sort_keys=True).encode()
     return f"/tmp/sandbox-{hashlib.sha256(content).hexdigest()[:16]}"  # noqa: S108  (in a container of one purpose)
 
@@ -27,7 +27,7 @@ def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> str:
 
 @cache
 def load_program() -> dict[str, str]:
-    """The package that runs in the client node, with the packages that it lies in: path → text."""
+    """The package that runs in the client node, with its parent packages: path → text."""
     found = {}
     for package in (sandbox, sandbox.workloads):
         found[f"{package.__name__.replace('.', '/')}/__init__.py"] = files(package).joinpath("__init__.py").read_text()

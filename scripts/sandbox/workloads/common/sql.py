@@ -1,4 +1,4 @@
-"""SQL asked of several servers at once from the client node."""
+"""Runs SQL on several servers at once from the client node."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ Cell = str | int | float | None
 Rows = tuple[tuple[Cell, ...], ...]
 Account = Literal["root", "app"]
 Statement = str | tuple[str, tuple[Cell, ...]]
-"""SQL as it stands, or SQL with ``%s`` for each of the values beside it."""
+"""Plain SQL, or SQL with ``%s`` for each of its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class QueryResult:
     error_code: int | None
 
     def rows(self, statement: int) -> Rows:
-        """Rows of a statement by its place; none when it was not reached."""
+        """Rows of a statement by its position; empty when it was not reached."""
         return self.results[statement] if statement < len(self.results) else ()
 
 
@@ -51,7 +51,7 @@ def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
 
 
 def target_at(entry: EntryPoint) -> Target:
-    """An entry point asked as the application, in the workload's schema."""
+    """An entry point as a target for the application, in the workload's schema."""
     return Target(entry.node, entry.host, entry.port, "app", entry.schema)
 
 
@@ -62,9 +62,9 @@ def ask(
     statements: Sequence[Statement],
     timeout_s: float = 10.0,
 ) -> dict[str, QueryResult]:
-    """Asks every target the same statements, all targets at once; answers by target name.
+    """Runs the same statements on every target, all targets at once; answers by target name.
 
-    A server that fails is an answer with ``error``. Raises SandboxError (exit 4) when the client node itself fails.
+    A failing server gives an answer with ``error``. Raises SandboxError (exit 4) when the client node itself fails.
     """
     request = {
         "targets": [

@@ -1,4 +1,4 @@
-"""A file of the user's own statements, read: units with weights and placeholders. Pure."""
+"""Parses a file of the user's own statements: units with weights and placeholders. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _ENDS = re.compile(r"(commit|rollback)(\s+work)?", re.IGNORECASE)
 
 @dataclass
 class StatementUnit:
-    """A statement, or all from BEGIN to COMMIT: what is drawn, and timed, as one transaction."""
+    """A statement, or everything from BEGIN to COMMIT: drawn and timed as one transaction."""
 
     name: str
     weight: float
@@ -48,7 +48,7 @@ class _Statement:
 def parse_statements(text: str, file: str) -> list[StatementUnit]:
     """Units in the order of the file. Raises SandboxError (exit 2) naming file, line, and what is allowed.
 
-    A comment line ``-- weight 10`` holds for the unit after it (1 without), ``-- name orders`` names it in the record.
+    A comment line ``-- weight 10`` applies to the next unit (default: 1), ``-- name orders`` names it in the record.
     """
     units: list[StatementUnit] = []
     open_unit: StatementUnit | None = None
@@ -57,7 +57,7 @@ def parse_statements(text: str, file: str) -> list[StatementUnit]:
         begins, ends = _BEGINS.fullmatch(statement.text), _ENDS.fullmatch(statement.text)
         if open_unit is None:
             if ends:
-                _refuse(file, statement.line, f"{statement.text} ends nothing: there is no BEGIN before it")
+                _refuse(file, statement.line, f"{statement.text} has no BEGIN before it")
             units.append(_unit(statement, pieces, len(units) + 1, file))
             open_unit = units[-1] if begins else None
             continue
@@ -69,7 +69,7 @@ def parse_statements(text: str, file: str) -> list[StatementUnit]:
     if open_unit is not None:
         _refuse(file, open_unit.line, "this BEGIN has no COMMIT")
     if not units:
-        _refuse(file, 1, "it holds no statement; one ends with a semicolon")
+        _refuse(file, 1, "it contains no statement; a statement ends with a semicolon")
     _refuse_twins(units, file)
     return units
 
@@ -110,17 +110,17 @@ def _note(comment: str, notes: dict[str, str], line: int, inside: bool, file: st
     if not found:
         return
     if inside:
-        _refuse(file, line, f"-- {found[1]} stands inside a statement; its place is before it")
+        _refuse(file, line, f"-- {found[1]} is inside a statement; put it before the statement")
     notes[found[1]] = found[2].strip()
 
 
 def _unit(statement: _Statement, pieces: list[Piece], number: int, file: str) -> StatementUnit:
     word = re.split(r"\W", statement.text.lstrip("("), maxsplit=1)[0].lower()
     if word == "delimiter":
-        _refuse(file, statement.line, "DELIMITER is a command of the command-line client, not of a server")
+        _refuse(file, statement.line, "DELIMITER is a command of the command-line client, not of the server")
     name = statement.notes.get("name", f"{number}_{word}")
     if not re.fullmatch(r"[\w.-]{1,64}", name):
-        _refuse(file, statement.line, f"-- name {name}: a name is letters, digits, dots, dashes, at most 64")
+        _refuse(file, statement.line, f"-- name {name}: a name has at most 64 letters, digits, dots or dashes")
     return StatementUnit(name, _weight(statement, file), statement.line, [pieces])
 
 
@@ -136,7 +136,7 @@ def _weight(statement: _Statement, file: str) -> float:
 
 
 def _pieces(statement: _Statement, file: str) -> list[Piece]:
-    """Text and placeholders by turns."""
+    """Text and placeholders, alternating."""
     texts = _PLACEHOLDER.split(statement.text)
     pieces: list[Piece] = []
     for place, text in enumerate(texts):
@@ -161,7 +161,7 @@ def _placeholder(text: str, line: int, file: str) -> Piece:
     if name == "string":
         good = good and 1 <= numbers[0] <= LONGEST_STRING
     if not good:
-        _refuse(file, line, f"${{{text}}}: it is ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
+        _refuse(file, line, f"${{{text}}}: use ${{random <from> <to>}}, ${{string <length>}} or ${{thread}}")
     return [name, *numbers]
 
 
@@ -169,9 +169,9 @@ def _refuse_twins(units: list[StatementUnit], file: str) -> None:
     seen: dict[str, int] = {}
     for unit in units:
         if unit.name in seen:
-            _refuse(file, unit.line, f"the name {unit.name} is that of line {seen[unit.name]} already")
+            _refuse(file, unit.line, f"the name {unit.name} is already used in line {seen[unit.name]}")
         seen[unit.name] = unit.line
 
 
 def _refuse(file: str, line: int, text: str) -> NoReturn:
-    raise SandboxError(f"{file}:{line} cannot be used", text, f"mend the file; then: make bench WORKLOAD={file}")
+    raise SandboxError(f"{file}:{line} is not valid", text, f"try: make bench WORKLOAD={file}   (after you fix it)")

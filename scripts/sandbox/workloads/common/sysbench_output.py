@@ -1,4 +1,4 @@
-"""What sysbench 1.0 prints, read: one-second lines, errors, histogram, summary. Pure."""
+"""Parses the output of sysbench 1.0: one-second lines, errors, histogram, summary. Pure."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ HISTOGRAM_RESOLUTION_MS = 0.001
 """Buckets are printed with three decimals."""
 
 IGNORED_BY_DEFAULT = (1213, 1020, 1205)
-"""Errors after which sysbench starts the transaction again, without being told to."""
+"""Errors after which sysbench restarts the transaction by default."""
 
 _NUMBER = r"([0-9.]+)"
 _SECOND = re.compile(
@@ -30,7 +30,7 @@ _TOTAL = re.compile(rf"\s+({_TOTALS}): +{_NUMBER}")
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The figures of a finished run. Latency in ms; ``buckets`` are (upper value in ms, events)."""
+    """The results of a finished run. Latency in ms; ``buckets`` are (upper value in ms, events)."""
 
     reads: int
     writes: int
@@ -65,11 +65,11 @@ class ErrorCount:
 
     @property
     def first_fatal(self) -> str | None:
-        """The first error, one with a code before one without, which only tells what followed from it."""
+        """The first error with a code, else the first one, which is usually a consequence."""
         return self._first_coded or self._first
 
     def feed(self, line: str) -> None:
-        """Counts the error in a line, if there is one."""
+        """Counts the error in a line, if any."""
         repeated = _REPEATED.match(line)
         if repeated:
             if self._last:
@@ -91,7 +91,7 @@ class ErrorCount:
 
 
 def parse_summary(lines: Iterable[str]) -> Summary | None:
-    """Summary and histogram of a finished run; None when it never got that far, or never sent a statement."""
+    """Summary and histogram of a finished run; None when it did not get that far, or sent no statement."""
     buckets: list[tuple[float, int]] = []
     found: dict[str, float] = {}
     for line in lines:

@@ -1,4 +1,4 @@
--- Zipf's distribution for sysbench 1.0, which has none: row i is asked for as often as 1 / i^EXPONENT says, the first row most.
+-- Zipf's distribution for sysbench 1.0, which has none: row i is drawn in proportion to 1 / i^EXPONENT, row 1 most often.
 -- Drawn by rejection-inversion: W. Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
 -- distributions", ACM Transactions on Modeling and Computer Simulation 6(3), 1996. EXPONENT is the default of sysbench 1.1.
 local EXPONENT = 0.8
@@ -9,7 +9,7 @@ local function area(x) return (x ^ COMPLEMENT - 1) / COMPLEMENT end
 local function position(covered) return (1 + covered * COMPLEMENT) ^ (1 / COMPLEMENT) end
 
 local LOWEST = area(1.5) - weight(1)
--- Rows this near to their position are taken at once.
+-- Rows this close to their position are accepted at once.
 local NEAR = 2 - position(area(2.5) - weight(2))
 
 local function draw(rows)

@@ -1,4 +1,4 @@
-"""Zipf's distribution for sysbench 1.0, which has none: a script around the script, with `zipfian.lua` before it."""
+"""Zipf's distribution for sysbench 1.0, which has none: a wrapper script that starts with `zipfian.lua`."""
 
 from collections.abc import Mapping
 from importlib.resources import files
@@ -8,9 +8,9 @@ SCRIPT = "zipfian_load.lua"
 
 
 def around(script: str, distribution: str) -> Mapping[str, str]:
-    """Files (path → text) whose SCRIPT runs a script, by name or path in the client node, on keys by Zipf's law.
+    """Files (path → text) whose SCRIPT runs a script, by name or path in the client node, on Zipf-distributed keys.
 
-    No file for a distribution that sysbench draws by itself.
+    No files for a distribution that sysbench draws itself.
     """
     if distribution != ZIPFIAN:
         return {}
@@ -20,5 +20,5 @@ def around(script: str, distribution: str) -> Mapping[str, str]:
 
 
 def rand_type(distribution: str) -> str:
-    """What sysbench is told to draw by; where the keys are ours, it is for nothing but their uniform numbers."""
+    """The distribution that sysbench draws by; where we draw the keys, it only supplies uniform numbers."""
     return "uniform" if distribution == ZIPFIAN else distribution

@@ -1,4 +1,4 @@
-"""One client's connection to the entry point: statements counted as they are sent, conflicts told from errors."""
+"""One client's connection to the entry point: counts statements as they are sent, separates conflicts from errors."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from pymysql.optionfile import Parser
 Row = tuple[Any, ...]
 
 CONFLICTS = frozenset({1213, 1205, 1020, 3101})
-"""Deadlock (and every certification or brute-force abort of Galera), lock wait time-out, record changed since it was
+"""Deadlock (and every certification or brute-force abort of Galera), lock wait timeout, record changed since it was
 read, certification conflict of Group Replication: the transaction is rolled back and tried again."""
 
 CONNECT_LIMIT_S = 120
@@ -28,7 +28,7 @@ class Endpoint:
 
 @dataclass
 class Sent:
-    """Connections made, and statements sent, whatever came of them: reads, writes, and what is neither."""
+    """Connections made and statements sent, whatever their outcome: reads, writes, and others."""
 
     connections: int = 0
     reads: int = 0
@@ -36,7 +36,7 @@ class Sent:
     others: int = 0
 
     def add(self, other: "Sent") -> None:
-        """Adds all that another one counted."""
+        """Adds the counts of another one."""
         self.connections += other.connections
         self.reads += other.reads
         self.writes += other.writes
@@ -44,7 +44,7 @@ class Sent:
 
 
 def read_target(request: dict[str, Any]) -> Endpoint:
-    """The target of a request; its password stands in the option file that the request names."""
+    """The target of a request; its password is in the option file that the request names."""
     options = Parser()
     options.read(request["credentials"])
     password = options.get("client", "password")
@@ -52,13 +52,13 @@ def read_target(request: dict[str, Any]) -> Endpoint:
 
 
 def code_of(error: BaseException) -> int | None:
-    """The server's or client library's number of an error; None where it has none."""
+    """The error number of the server or the client library; None without one."""
     first = error.args[0] if error.args else None
     return first if isinstance(first, int) and isinstance(error, pymysql.MySQLError) else None
 
 
 class Connection:
-    """Opened once and kept, unless who uses it closes it."""
+    """Opened once and kept open until its user closes it."""
 
     def __init__(self, target: Endpoint) -> None:
         self._target = target
@@ -82,18 +82,18 @@ class Connection:
         self._sent.connections += 1
 
     def read(self, statement: str, values: Row | None = None) -> tuple[Row, ...]:
-        """Rows that a query gives."""
+        """Rows of a query."""
         self._sent.reads += 1
         self._cursor.execute(statement, values)
         return tuple(self._cursor.fetchall())
 
     def write(self, statement: str, values: Row | None = None) -> int:
-        """Rows that a statement changed."""
+        """Number of rows that a statement changed."""
         self._sent.writes += 1
         return int(self._cursor.execute(statement, values))
 
     def other(self, statement: str) -> None:
-        """What neither reads nor writes rows: transactions, definitions."""
+        """Statements that neither read nor write rows: transaction control, DDL."""
         self._sent.others += 1
         self._cursor.execute(statement)
 
@@ -106,19 +106,19 @@ class Connection:
         self.other("COMMIT")
 
     def rollback(self) -> None:
-        """Takes a transaction back."""
+        """Rolls a transaction back."""
         self.other("ROLLBACK")
 
     def take_sent(self) -> Sent:
-        """What was sent since this was last asked."""
+        """What was sent since the last call."""
         sent, self._sent = self._sent, Sent()
         return sent
 
     def close(self) -> None:
-        """Says goodbye and waits until the server has hung up.
+        """Sends COM_QUIT and waits until the server has closed the connection.
 
-        Who hangs up first keeps the port of the connection for a minute (TIME_WAIT): the server's is the same for all,
-        the client would run out of its own after some 28,000 connections.
+        The side that closes first keeps the connection's port for a minute (TIME_WAIT): the server's is the same for
+        all, the client would run out of ports after some 28,000 connections.
         """
         socket = getattr(self._connection, "_sock", None)
         if socket is None:

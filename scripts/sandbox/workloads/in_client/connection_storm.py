@@ -1,4 +1,4 @@
-"""Connect, one query, disconnect: as fast as it goes."""
+"""Connect, one query, disconnect: as fast as possible."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ from sandbox.workloads.in_client.scenario import Job, Scenario
 
 
 class ConnectionStormScenario(Scenario):
-    """Latency is that of connecting and of the query; hanging up comes after it."""
+    """Latency covers both the connect and the query; the disconnect comes after it."""
 
     def open(self) -> None:
-        """One connection that is thrown away: what cannot connect says so before the clock starts."""
+        """Opens and closes one connection: a failure to connect shows before the clock starts."""
         self.connection.open()
         self.connection.close()
 
@@ -24,7 +24,7 @@ class ConnectionStormScenario(Scenario):
         self.connection.close()
 
     def undo(self) -> None:
-        """A query that stands alone has nothing to take back."""
+        """A single query has nothing to roll back."""
 
 
 def make(job: Job) -> Scenario:

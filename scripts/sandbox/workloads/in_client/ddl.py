@@ -1,4 +1,4 @@
-"""Tables created, filled, altered and dropped, many at once; threads beside them read and write one of their own."""
+"""Concurrent CREATE, fill, ALTER and DROP TABLE; accompanying threads read and write a table of their own."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,7 +10,7 @@ from sandbox.workloads.in_client.scenario import Job, Scenario
 LOAD_TABLE = "ddl_load"
 _BATCH = 1000
 _ALTERATIONS = ("ADD COLUMN noted INT NOT NULL DEFAULT 0", "ADD INDEX filler (filler)")
-"""One that newer servers do in an instant, and one that reads every row."""
+"""One that newer servers do instantly, and one that reads every row."""
 
 
 def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Definitions(Scenario):
         self._there: set[str] = set()
 
     def open(self) -> None:
-        """What a load that was killed has left goes first: its names are the same."""
+        """Drops the leftovers of a killed load first: their names are the same."""
         super().open()
         pattern = self._prefix.replace("_", r"\_") + "%"
         for (name,) in self.connection.read("SHOW TABLES LIKE %s", (pattern,)):
@@ -79,17 +79,17 @@ class Definitions(Scenario):
         self._there.discard(name)
 
     def undo(self) -> None:
-        """A definition that failed has left nothing."""
+        """A failed DDL statement leaves nothing behind."""
 
     def close(self) -> None:
-        """No table stays."""
+        """Drops the remaining tables."""
         for name in sorted(self._there):
             self._drop(name)
         super().close()
 
 
 class ReadsAndWrites(Scenario):
-    """The load under which tables are defined: by turns one row read and one changed, by primary key."""
+    """The accompanying load: reads and updates single rows by turns, by primary key."""
 
     background: ClassVar[frozenset[str]] = frozenset({"read", "write"})
 
@@ -111,9 +111,9 @@ class ReadsAndWrites(Scenario):
         self.connection.write(f"UPDATE {LOAD_TABLE} SET amount = amount + 1 WHERE id = %s", (number,))  # noqa: S608
 
     def undo(self) -> None:
-        """A statement that stands alone was taken back by the server."""
+        """The server has already rolled a single statement back."""
 
 
 def make(job: Job) -> Scenario:
-    """The threads beyond those asked for are the load that accompanies."""
+    """Threads beyond those requested run the accompanying load."""
     return Definitions(job) if job.number < job.threads else ReadsAndWrites(job)

@@ -14,7 +14,7 @@ from sandbox.workloads.in_client.worker import Worker
 
 PROCESSES_PER_CPU = 4
 MOST_PROCESSES = 64
-"""Threads of one process take turns at the interpreter; few threads a process keep that out of the latencies."""
+"""Threads of one process take turns at the interpreter; few threads per process keep that out of the latencies."""
 
 _HEAD_START_S = 0.05
 
@@ -23,14 +23,14 @@ Print = Callable[[dict[str, Any]], None]
 
 
 def processes_for(threads: int, cpus: int) -> int:
-    """How many processes carry so many threads."""
+    """Number of processes for this many threads."""
     return max(1, min(threads, PROCESSES_PER_CPU * cpus, MOST_PROCESSES))
 
 
 def run_load(request: dict[str, Any], target: Endpoint, make: Make, emit: Print) -> int:
-    """Runs the load that a request asks for; returns the exit code: 0, or 1 where there was an error.
+    """Runs the load of a request; returns the exit code: 0, or 1 where there was an error.
 
-    ``request``: ``threads``, ``background`` (threads beside them), ``seconds``, ``rate_per_s`` or null, ``seed``,
+    ``request``: ``threads``, ``background`` (additional threads), ``seconds``, ``rate_per_s`` or null, ``seed``,
     ``options`` of the workload. ``emit`` prints one JSON line.
     """
     threads = request["threads"]
@@ -52,7 +52,7 @@ def _start(shares: Sequence[Sequence[Job]], request: dict[str, Any], make: Make)
         near, far = context.Pipe()
         arguments = (share, request, make, failed, far)
         context.Process(target=_process, args=arguments, daemon=True).start()
-        far.close()  # or its end would not be noticed here
+        far.close()  # otherwise its end would go unnoticed here
         ours.append(near)
     return ours
 

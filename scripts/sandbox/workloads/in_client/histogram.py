@@ -5,7 +5,7 @@ from collections.abc import Iterable
 _SUB_BUCKET_BITS = 7
 
 PRECISION_PERCENT = 100 / (1 << _SUB_BUCKET_BITS)
-"""A value is known to within this share of itself."""
+"""Relative precision of a value."""
 
 RESOLUTION_MS = 0.001
 """Buckets hold whole microseconds."""
@@ -39,7 +39,7 @@ class Histogram:
         self.max_us = max(self.max_us, value_us)
 
     def merge(self, other: "Histogram") -> None:
-        """Adds all that another one counted."""
+        """Adds the counts of another one."""
         for bucket, count in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0) + count
         self.sum_us += other.sum_us
@@ -66,7 +66,7 @@ class Histogram:
 
     @classmethod
     def from_json(cls, counts: Iterable[tuple[int, int]], sum_us: int, max_us: int) -> "Histogram":
-        """The histogram again, from what `as_json` gave."""
+        """The histogram from the output of `as_json`."""
         made = cls()
         made.counts = {int(bucket): int(count) for bucket, count in counts}
         made.sum_us, made.max_us = sum_us, max_us

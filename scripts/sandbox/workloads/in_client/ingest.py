@@ -1,4 +1,4 @@
-"""Rows inserted many at a time into tables with secondary indexes."""
+"""Batch inserts into tables with secondary indexes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from sandbox.workloads.in_client.connection import Connection, Endpoint
 from sandbox.workloads.in_client.scenario import Job, Scenario
 
 INDEXES = ("KEY device_at (device, taken_us)", "KEY tag (tag)", "KEY reading (reading)")
-"""Appended at the right, spread over a thousand tags, and anywhere: what an index costs depends on where it grows."""
+"""Grows at the right edge, over a thousand tags, and at random: the cost of an index depends on where it grows."""
 
 _DEVICES = 10_000
 _TAGS = 1_000
@@ -21,7 +21,7 @@ def table_name(number: int) -> str:
 
 
 def table_definition(number: int, indexes: int) -> str:
-    """An empty table with the first so many secondary indexes."""
+    """An empty table with the first ``indexes`` secondary indexes."""
     columns = [
         "id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY",
         "device INT NOT NULL",
@@ -35,7 +35,7 @@ def table_definition(number: int, indexes: int) -> str:
 
 
 def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], None]) -> None:
-    """Makes the tables, empty."""
+    """Creates the empty tables."""
     connection = Connection(target)
     connection.open()
     for number in range(1, options["tables"] + 1):
@@ -60,7 +60,7 @@ class IngestScenario(Scenario):
         self.connection.write(statement)
 
     def undo(self) -> None:
-        """A statement that stands alone was taken back by the server."""
+        """The server has already rolled a single statement back."""
 
     def _statement(self) -> str:
         """One batch. Nothing in it needs quoting."""

@@ -1,4 +1,4 @@
-"""Runs in the client node: `main load` or `main prepare`, with what is asked for as JSON; prints JSON lines."""
+"""Runs in the client node: `main load` or `main prepare`, with the request as JSON; prints JSON lines."""
 
 import importlib
 import json
@@ -12,7 +12,7 @@ from sandbox.workloads.in_client.engine import run_load
 
 
 def emit(line: dict[str, Any]) -> None:
-    """Prints one line at once."""
+    """Prints one line immediately."""
     sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
     sys.stdout.flush()
 

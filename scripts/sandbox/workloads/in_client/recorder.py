@@ -1,4 +1,4 @@
-"""What a load did, counted as it happens: by kind of transaction, since the last look."""
+"""Counts what a load does as it happens: by kind of transaction, since the last `take`."""
 
 import threading
 from collections import Counter
@@ -11,7 +11,7 @@ from sandbox.workloads.in_client.histogram import Histogram
 
 @dataclass
 class Tally:
-    """Counts of some stretch of time. ``background``: kinds that accompany the load and are no part of its figures."""
+    """Counts of a period. ``background``: kinds that accompany the load and are not part of its results."""
 
     kinds: dict[str, Histogram] = field(default_factory=dict)
     background: set[str] = field(default_factory=set)
@@ -22,7 +22,7 @@ class Tally:
     """The first message of each error, by its code."""
 
     def merge(self, other: "Tally") -> None:
-        """Adds all that another one counted."""
+        """Adds the counts of another one."""
         for kind, histogram in other.kinds.items():
             self.kinds.setdefault(kind, Histogram()).merge(histogram)
         self.background |= other.background
@@ -33,7 +33,7 @@ class Tally:
 
     @property
     def latencies(self) -> Histogram:
-        """Of every transaction that is part of the figures."""
+        """Latencies of every transaction that is part of the results."""
         merged = Histogram()
         for kind, histogram in self.kinds.items():
             if kind not in self.background:
@@ -41,7 +41,7 @@ class Tally:
         return merged
 
     def second_json(self, second: int, threads: int) -> dict[str, Any]:
-        """One second of load, as it is printed; ``errors`` as counts by code, of that second."""
+        """One second of load, as printed; ``errors``: counts by code, of that second."""
         latencies = self.latencies
         return {
             "second": second,
@@ -54,7 +54,7 @@ class Tally:
         }
 
     def summary_json(self, seconds: float) -> dict[str, Any]:
-        """All of a load, as it is printed at its end; ``seconds``: how long it took."""
+        """The whole load, as printed at its end; ``seconds``: how long it took."""
         return {
             "seconds": round(seconds, 4),
             **asdict(self.sent),
@@ -73,7 +73,7 @@ class Recorder:
         self._tally = Tally()
 
     def done(self, kind: str, latency_us: int, counted: bool) -> None:
-        """A transaction that came to its end."""
+        """Counts a completed transaction."""
         with self._lock:
             tally = self._tally
             histogram = tally.kinds.get(kind)
@@ -84,23 +84,23 @@ class Recorder:
             histogram.add(latency_us)
 
     def sent(self, sent: Sent) -> None:
-        """What went to the server, whatever came of it."""
+        """Counts what was sent to the server, whatever its outcome."""
         with self._lock:
             self._tally.sent.add(sent)
 
     def conflict(self, code: str) -> None:
-        """A transaction rolled back, as is to be expected."""
+        """Counts an expected rollback."""
         with self._lock:
             self._tally.conflicts[code] += 1
 
     def error(self, code: str, message: str) -> None:
-        """What must not happen."""
+        """Counts an unexpected error, and keeps its first message."""
         with self._lock:
             self._tally.errors[code] += 1
             self._tally.messages.setdefault(code, message)
 
     def take(self) -> Tally:
-        """What was counted since the last look."""
+        """Returns the counts since the last call."""
         with self._lock:
             taken, self._tally = self._tally, Tally()
         return taken

@@ -1,4 +1,4 @@
-"""The shape of what one client thread does, transaction by transaction."""
+"""The interface of a client thread's work, transaction by transaction."""
 
 import random
 from abc import ABC, abstractmethod
@@ -10,12 +10,12 @@ from sandbox.workloads.in_client.connection import Connection, Endpoint
 
 
 class ExpectedRollbackError(Exception):
-    """The transaction was rolled back because the workload says so, and is not tried again."""
+    """The workload rolled the transaction back on purpose; it is not retried."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a thread is given. ``number`` counts all threads of the load from 0; ``options`` are the workload's."""
+    """The input of a thread. ``number`` counts all threads of the load from 0; ``options`` are the workload's."""
 
     target: Endpoint
     number: int
@@ -28,7 +28,7 @@ class Scenario(ABC):
     """One thread's part of a load; made for each thread in its own process."""
 
     background: ClassVar[frozenset[str]] = frozenset()
-    """Kinds of transaction that accompany the load and are told apart from its figures."""
+    """Kinds of transaction that accompany the load and are not part of its results."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -37,20 +37,20 @@ class Scenario(ABC):
         self.random = random.Random(f"{job.seed}-{job.number}")  # noqa: S311  (data to load with, no secret)
 
     def open(self) -> None:
-        """Before the clock starts: connects."""
+        """Connects, before the clock starts."""
         self.connection.open()
 
     @abstractmethod
     def draw(self) -> tuple[str, Callable[[], None]]:
-        """The next transaction: its kind, and what carries it out with the same data each time it is tried."""
+        """The next transaction: its kind, and a function that runs it with the same data on each try."""
 
     def undo(self) -> None:
-        """After a conflict, before the next try."""
+        """Rolls back after a conflict, before the next try."""
         self.connection.rollback()
 
     def settle(self) -> None:  # noqa: B027  (most have nothing to do here)
-        """After a transaction, outside its latency."""
+        """Runs after a transaction, outside its latency."""
 
     def close(self) -> None:
-        """After the last transaction, outside the measured time: leaves nothing behind that is not data."""
+        """Runs after the last transaction, outside the measured time: leaves nothing behind but data."""
         self.connection.close()

@@ -1,4 +1,4 @@
-"""The user's own statements, drawn by their weights."""
+"""The user's own statements, drawn by weight."""
 
 import itertools
 import json
@@ -28,7 +28,7 @@ def _read_units(file: str) -> list[dict[str, Any]]:
 
 
 class StatementsScenario(Scenario):
-    """Draws a unit (a statement, or all from BEGIN to COMMIT) by weight, and fills its placeholders in."""
+    """Draws a unit (a statement, or everything from BEGIN to COMMIT) by weight, and fills in its placeholders."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)

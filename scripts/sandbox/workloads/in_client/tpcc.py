@@ -19,7 +19,7 @@ _LONGEST_CUSTOMER_DATA = 500
 
 @dataclass(frozen=True)
 class OrderLine:
-    """What is asked for in one line of a new order."""
+    """The contents of one line of a new order."""
 
     item: int
     supplier: int
@@ -78,7 +78,7 @@ class TpccScenario(Scenario):
         return partial(delivery, self.connection, self._home, self.random.randint(1, 10))
 
     def _draw_stock_level(self) -> Callable[[], None]:
-        """Of one district for each terminal, as clause 2.8.1.1 has it."""
+        """Each terminal has one district (clause 2.8.1.1)."""
         district = self.job.number // self._warehouses % DISTRICTS + 1
         return partial(stock_level, self.connection, self._home, district, self.random.randint(10, 20))
 
@@ -93,7 +93,7 @@ def _now() -> datetime:
 
 
 def new_order(connection: Connection, warehouse: int, district: int, customer: int, lines: list[OrderLine]) -> None:
-    """Clause 2.4.2. Raises ExpectedRollbackError where the last item is one that there is none of."""
+    """Clause 2.4.2. Raises ExpectedRollbackError where the last item does not exist."""
     home = (warehouse, district)
     connection.begin()
     connection.read("SELECT w_tax FROM tpcc_warehouse WHERE w_id = %s", (warehouse,))
@@ -151,7 +151,7 @@ def payment(
     customer: int | str,
     amount: Decimal,
 ) -> None:
-    """Clause 2.5.2. ``customer_home``: warehouse and district of who pays."""
+    """Clause 2.5.2. ``customer_home``: warehouse and district of the paying customer."""
     home = (warehouse, district)
     connection.begin()
     connection.write("UPDATE tpcc_warehouse SET w_ytd = w_ytd + %s WHERE w_id = %s", (amount, warehouse))
@@ -216,7 +216,7 @@ def order_status(connection: Connection, home: tuple[int, int], customer: int | 
 
 
 def delivery(connection: Connection, warehouse: int, carrier: int) -> None:
-    """Clause 2.7.4: the oldest new order of each district; a district without one is passed over."""
+    """Clause 2.7.4: the oldest new order of each district; a district without one is skipped."""
     connection.begin()
     for district in range(1, DISTRICTS + 1):
         home = (warehouse, district)

@@ -21,7 +21,7 @@ _UNDELIVERED_SHARE = 0.3
 
 
 HISTORY_COLUMNS = "h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data"
-"""All but the key, which the server gives."""
+"""All but the key, which the server generates."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class DataUnit:
 
 
 def first_new_order(customers: int) -> int:
-    """Orders from this one on are not delivered yet: 2,101 where there are 3,000."""
+    """The first order that is not delivered yet: 2,101 where there are 3,000."""
     return customers - round(customers * _UNDELIVERED_SHARE) + 1
 
 
@@ -65,7 +65,7 @@ def prepare(target: Endpoint, options: dict[str, Any], show: Callable[[str], Non
         jobs = ((target, unit, options["customers"], options["items"]) for unit in units)
         for done, _ in enumerate(pool.imap_unordered(_make_unit, jobs), start=1):
             if 10 * done // len(units) > 10 * (done - 1) // len(units):
-                show(f"{100 * done // len(units)}% of the data is there")
+                show(f"{100 * done // len(units)}% of the data created")
 
 
 def _make_unit(job: tuple[Endpoint, DataUnit, int, int]) -> None:
@@ -88,7 +88,7 @@ def _insert(connection: Connection, table: str, rows: Iterable[Row]) -> None:
 
 
 class Maker:
-    """Rows of one piece; the same piece has the same rows each time, but for the time of day."""
+    """Rows of one piece; the same piece has the same rows each time, except for timestamps."""
 
     def __init__(self, unit: DataUnit, customers: int, items: int) -> None:
         self._unit, self._customers, self._items = unit, customers, items
@@ -157,7 +157,7 @@ class Maker:
         return customer, *home, *home, self._now, 10.0, self._strings.alphanumeric(12, 24)
 
     def _orders(self) -> Iterator[tuple[str, Iterable[Row]]]:
-        """As many orders as customers, in an order of customers drawn anew; the last 30% are not delivered yet."""
+        """One order per customer, the customers in random order; the last 30% are not delivered yet."""
         unit, first_new = self._unit, first_new_order(self._customers)
         customers = self._draw.sample(range(1, self._customers + 1), self._customers)
         counts = [self._draw.randint(5, 15) for _ in customers]

@@ -1,4 +1,4 @@
-"""Random values of TPC-C as its specification, revision 5.11, defines them. Pure but for the generator given."""
+"""Random values of TPC-C as its specification, revision 5.11, defines them. Pure except for the given generator."""
 
 import random
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TypeVar
 Row = TypeVar("Row")
 
 SYLLABLES = ("BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING")
-"""Of last names (clause 4.3.2.3)."""
+"""Syllables of last names (clause 4.3.2.3)."""
 
 LAST_NAMES = 1000
 
@@ -55,12 +55,12 @@ def name_of_load(draw: random.Random, customer: int) -> str:
 
 
 def supply_warehouse(draw: random.Random, home: int, warehouses: int) -> int:
-    """Of an order line: 1% come from another warehouse, if there is another (clause 2.4.1.5)."""
+    """Warehouse of an order line: 1% come from another warehouse, if there is another (clause 2.4.1.5)."""
     return other_warehouse(draw, home, warehouses) if warehouses > 1 and draw.randint(1, 100) == 1 else home
 
 
 def paying_customer_home(draw: random.Random, warehouse: int, district: int, warehouses: int) -> tuple[int, int]:
-    """Warehouse and district of who pays: 15% are customers of another warehouse, if there is another (2.5.1.2)."""
+    """Warehouse and district of the payer: 15% are customers of another warehouse, if there is another (2.5.1.2)."""
     if warehouses > 1 and draw.randint(1, 100) > 85:
         return other_warehouse(draw, warehouse, warehouses), draw.randint(1, 10)
     return warehouse, district
@@ -73,12 +73,12 @@ def other_warehouse(draw: random.Random, home: int, warehouses: int) -> int:
 
 
 def by_last_name(draw: random.Random) -> bool:
-    """60% of payments and order-status requests name the customer (clauses 2.5.1.2, 2.6.1.2)."""
+    """60% of payments and order-status requests give the last name (clauses 2.5.1.2, 2.6.1.2)."""
     return draw.randint(1, 100) <= 60
 
 
 def rolled_back(draw: random.Random) -> bool:
-    """1% of new orders end with an item that there is none of (clause 2.4.1.4)."""
+    """1% of new orders end with an item that does not exist (clause 2.4.1.4)."""
     return draw.randint(1, 100) == 1
 
 

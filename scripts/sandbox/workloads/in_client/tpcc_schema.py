@@ -20,7 +20,7 @@ TABLES = {
         c_ytd_payment DECIMAL(12,2) NOT NULL, c_payment_cnt INT NOT NULL, c_delivery_cnt INT NOT NULL,
         c_data VARCHAR(500) NOT NULL,
         PRIMARY KEY (c_w_id, c_d_id, c_id), KEY by_name (c_w_id, c_d_id, c_last, c_first)""",
-    # Its key is ours: Galera and Group Replication replicate no table without one.
+    # The key is ours: Galera and Group Replication need one in every table.
     "history": """
         h_id BIGINT NOT NULL AUTO_INCREMENT, h_c_id INT NOT NULL, h_c_d_id TINYINT NOT NULL, h_c_w_id INT NOT NULL,
         h_d_id TINYINT NOT NULL, h_w_id INT NOT NULL, h_date DATETIME NOT NULL, h_amount DECIMAL(6,2) NOT NULL,

@@ -18,7 +18,7 @@ _POLL_S = 0.05
 
 
 class Worker:
-    """Threads of one process. ``failed`` is shared by all processes: whoever meets an error raises it for all."""
+    """Threads of one process. ``failed`` is shared by all processes: the first error sets it for all."""
 
     def __init__(self, scenarios: Sequence[Scenario], seconds: int, rate_per_s: float | None, failed: Any) -> None:
         self._scenarios, self._seconds, self._rate = scenarios, seconds, rate_per_s
@@ -30,7 +30,7 @@ class Worker:
         self._last_end = 0.0
 
     def run(self, pipe: Pipe) -> None:
-        """Connects, tells ``pipe`` that it is ready, waits for the start, reports each second, then the rest."""
+        """Connects, reports ready to ``pipe``, waits for the start, reports each second, then the rest."""
         threads = [threading.Thread(target=self._thread, args=(each,), daemon=True) for each in self._scenarios]
         for thread in threads:
             thread.start()
@@ -48,7 +48,7 @@ class Worker:
         pipe.send(("end", self._recorder.take(), self._last_end))
 
     def _wait_until(self, moment: float) -> bool:
-        """Whether no error came before the moment."""
+        """Waits until the moment; returns whether no error came before it."""
         while (left := moment - time.monotonic()) > 0 and not self._failed.value:
             time.sleep(min(left, _POLL_S))
         return not self._failed.value
@@ -64,7 +64,7 @@ class Worker:
             self._recorder.sent(scenario.connection.take_sent())
 
     def _guarded(self, job: Callable[[], None], during: str) -> bool:
-        """Whether the job came to its end; what went wrong is recorded, and ends the load."""
+        """Whether the job completed; an error is recorded and ends the load."""
         try:
             job()
         except (pymysql.MySQLError, OSError) as error:
@@ -91,7 +91,7 @@ class Worker:
             self._one(scenario, due, deadline)
 
     def _one(self, scenario: Scenario, due: float, deadline: float) -> None:
-        """One transaction, tried until it is done, or until time is over."""
+        """One transaction, retried until it completes or the time is over."""
         kind, transact = scenario.draw()
         while not self._failed.value:
             try:

@@ -1,1 +1,1 @@
-"""Python that runs in a helper container: shipped as source, no import of ours in here."""
+"""Python that runs in a helper container: shipped as source, so it imports nothing of ours."""

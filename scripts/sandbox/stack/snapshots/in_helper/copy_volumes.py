@@ -1,8 +1,7 @@
-"""Runs in a helper: copies data directories into a snapshot, once while they live and once while they stand still.
+"""Runs in a helper: copies data directories into a snapshot, once while servers run and once while they are paused.
 
-Volumes are mounted at /from/NAME or /to/NAME, the snapshot that is made at /snapshot, those that are read at
-/snapshots/VOLUME. Standard input has one request a line,
-standard output one answer for each.
+Volumes are mounted at /from/NAME or /to/NAME, the new snapshot at /snapshot, those to be read at /snapshots/VOLUME.
+Standard input has one request per line, standard output one answer for each.
 """
 
 import json
@@ -23,11 +22,11 @@ LEFT_OUT = (
     "./*.pid", "./*.sock", "./*.lock",
 )  # fmt: skip
 CHANGED_MEANWHILE = 1
-"""What tar answers where a file changed while it was read: the second pass reads it again."""
+"""tar's exit code where a file changed while it was read: the second pass reads it again."""
 
 
 def archive(name: str, level: int, compress: bool) -> None:
-    """One pass over a volume: everything (0), or what changed since the first one (1), as tar's own record knows it."""
+    """One pass over a volume: everything (0), or what changed since the first one (1), by tar's own record."""
     listing = f"--listed-incremental={SNAPSHOT / name}.listing"
     left_out = [f"--exclude={pattern}" for pattern in LEFT_OUT]
     target = SNAPSHOT / f"{name}.{level}.tar"
@@ -52,13 +51,13 @@ def first_pass(names: list[str]) -> None:
 
 
 def second_pass(names: list[str]) -> None:
-    """What changed since, while they stand still: not compressed, since every moment counts."""
+    """What changed since, while the servers are paused: not compressed, since every moment counts."""
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda name: archive(name, 1, compress=False), names))
 
 
 def finish(names: list[str]) -> int:
-    """The second pass compressed as well, all of it on disk; returns the snapshot's size in bytes."""
+    """Compresses the second pass too, and syncs everything to disk; returns the snapshot's size in bytes."""
     for name in names:
         subprocess.run(["zstd", "-q", "-1", "--rm", "-f", str(SNAPSHOT / f"{name}.1.tar"), "-o",
                         str(SNAPSHOT / f"{name}.1.tar.zst")], check=True)  # fmt: skip
@@ -69,13 +68,13 @@ def finish(names: list[str]) -> int:
 
 
 def restore(volumes: dict[str, dict[str, Any]]) -> None:
-    """Fills every volume at /to; ``volumes``: name → where its files come from (`Source` in restore.py)."""
+    """Fills every volume at /to; ``volumes``: name → where its files come from (`VolumeSource` in restore.py)."""
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda item: fill(TARGETS / item[0], **item[1]), volumes.items()))
 
 
 def fill(target: Path, snapshot: str, archive: str, position: str | None, new_identity: bool) -> None:
-    """One volume: both passes one after the other, as tar's incremental mode unpacks them."""
+    """Fills one volume: both passes in order, as tar's incremental mode unpacks them."""
     left_out = [f"--exclude={pattern}" for pattern in CERTIFICATES] if new_identity else []
     for level in (0, 1):
         packed = SNAPSHOTS / snapshot / f"{archive}.{level}.tar.zst"
@@ -89,7 +88,7 @@ def fill(target: Path, snapshot: str, archive: str, position: str | None, new_id
 
 
 def set_position(folder: Path, uuid: str, seqno: str) -> None:
-    """What a node writes when it stops in order: with it a start asks InnoDB nothing."""
+    """Writes the grastate.dat of a clean shutdown, so that a start does not ask InnoDB for the position."""
     lines = ["# GALERA saved state", "version: 2.1", f"uuid:    {uuid}", f"seqno:   {seqno}", "safe_to_bootstrap: 0"]
     path, owner = folder / "grastate.dat", folder.stat()
     path.write_text("\n".join(lines) + "\n")
