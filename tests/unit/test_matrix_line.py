@@ -1,7 +1,13 @@
 """Progress of a matrix: one line a run where nobody watches, one that moves in a terminal."""
 
+import fcntl
 import io
+import os
+import pty
+import struct
+import termios
 
+from sandbox.commands.common.live_line import fitted
 from sandbox.commands.common.matrix_line import MatrixLine
 from sandbox.experiment.definition import Cell, Change
 from sandbox.experiment.runner import Advance
@@ -40,7 +46,15 @@ def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
     text = told(Terminal())
     *_, last = text.splitlines()[-1].split("\r")
     assert last.startswith("12/99  block 2/9  threads-4  measure    3 s") and "tps 1,000" in last
-    assert all(len(part) <= 98 for line in text.splitlines() for part in line.split("\r"))
+    assert all(len(part) <= 79 for line in text.splitlines() for part in line.split("\r"))
+
+
+def test_a_line_is_as_wide_as_the_terminal_that_shows_it() -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal, os.fdopen(ours):
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 132, 0, 0))
+        assert len(fitted("x" * 200, terminal)) == len(fitted("x", terminal)) == 131
+    assert len(fitted("x" * 200, io.StringIO())) == 79
 
 
 def test_a_plan_is_told_as_it_is() -> None:

@@ -1,7 +1,8 @@
 """Progress of a measurement on standard error; in a terminal, one line that is overwritten."""
 
-import shutil
+import os
 import sys
+from typing import TextIO
 
 from sandbox.workloads.common.model import Event, Progress, Second
 
@@ -22,7 +23,7 @@ class LiveLine:
             return
         text = second_text(event)
         if self._terminal:
-            print(f"\r{fitted(text)}", end="", file=sys.stderr, flush=True)
+            print(f"\r{fitted(text, sys.stderr)}", end="", file=sys.stderr, flush=True)
             self._open = True
         else:
             print(text, file=sys.stderr, flush=True)
@@ -33,9 +34,12 @@ class LiveLine:
             self._open = False
 
 
-def fitted(text: str) -> str:
-    """A line to overwrite, as wide as the terminal minus its last column, where some terminals wrap."""
-    width = shutil.get_terminal_size((99, 24)).columns - 1
+def fitted(text: str, stream: TextIO) -> str:
+    """A line that moves, as wide as the stream's terminal less the last column, where some begin a new line."""
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns - 1
+    except (OSError, ValueError):
+        width = 79
     return f"{text[:width]:<{width}}"
 
 

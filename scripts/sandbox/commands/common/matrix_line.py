@@ -51,7 +51,7 @@ class MatrixLine:
             self._open = False
 
     def _moving(self, text: str) -> None:
-        print(f"\r{fitted(text)}", end="", file=self._stream, flush=True)
+        print(f"\r{fitted(text, self._stream)}", end="", file=self._stream, flush=True)
         self._open = True
 
 
