@@ -11,8 +11,7 @@ from sandbox.workloads.common import prepared
 from sandbox.workloads.common.model import Parameters, Progress, Session
 from sandbox.workloads.common.python_load import PythonLoad
 from sandbox.workloads.common.sql import ask, target_at
-from sandbox.workloads.in_client.tpcc_data import DISTRICTS
-from sandbox.workloads.in_client.tpcc_schema import PREFIX, TABLES
+from sandbox.workloads.in_client.tpcc_schema import DISTRICTS, PREFIX, TABLES
 
 CONDITIONS = {
     "tpcc_consistency_1": (

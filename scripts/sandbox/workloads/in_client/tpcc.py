@@ -10,7 +10,8 @@ from typing import Any
 from sandbox.workloads.in_client import tpcc_random as tpcc
 from sandbox.workloads.in_client.connection import Connection, Row
 from sandbox.workloads.in_client.scenario import ExpectedRollbackError, Job, Scenario
-from sandbox.workloads.in_client.tpcc_data import DISTRICTS, HISTORY_COLUMNS, prepare
+from sandbox.workloads.in_client.tpcc_data import HISTORY_COLUMNS, prepare
+from sandbox.workloads.in_client.tpcc_schema import DISTRICTS
 
 __all__ = ["make", "prepare"]
 

@@ -11,9 +11,8 @@ from typing import Any
 
 from sandbox.workloads.in_client.connection import Connection, Endpoint, Row
 from sandbox.workloads.in_client.tpcc_random import Strings, name_of_load
-from sandbox.workloads.in_client.tpcc_schema import PREFIX, definitions
+from sandbox.workloads.in_client.tpcc_schema import DISTRICTS, PREFIX, definitions
 
-DISTRICTS = 10
 _BATCH = 1000
 _ITEMS_OF_A_UNIT = 10_000
 _UNDELIVERED_SHARE = 0.3

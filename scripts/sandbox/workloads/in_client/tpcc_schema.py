@@ -1,5 +1,7 @@
 """The nine tables of TPC-C (specification 5.11, clause 1.3), with the two indexes that its transactions need."""
 
+DISTRICTS = 10
+"""Of each warehouse."""
 TABLES = {
     "warehouse": """
         w_id INT NOT NULL, w_name VARCHAR(10) NOT NULL, w_street_1 VARCHAR(20) NOT NULL,
