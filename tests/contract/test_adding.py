@@ -55,12 +55,35 @@ help: nine reads
 workload: sysbench
 options: {script: oltp_point_select}
 """
+OWN_WORKLOAD = """\
+'Nothing but updates.'
+
+from sandbox.workloads.common.lua_load import LuaLoad
+
+
+class NineWrites(LuaLoad):
+    'No options.'
+
+    def wanted(self, parameters):
+        return None
+"""
+OWN_SCRIPT = """\
+local engine = require("engine")
+engine.load {
+   kinds = {"write"},
+   thread = function(job)
+      return {draw = function() return "write", function() job.connection:write("DO 9") end end}
+   end,
+}
+"""
 FILES = {
     "compose/greeter/compose.yaml": COMPONENT,
     "profiles/settings/nine-connections.yaml": SETTING,
     "profiles/workloads/nine_reads.yaml": WORKLOAD,
     "profiles/matrices/connections.yaml": MATRIX,
     "scripts/sandbox/commands/hello.py": COMMAND,
+    "scripts/sandbox/workloads/nine_writes/__init__.py": OWN_WORKLOAD,
+    "scripts/sandbox/workloads/nine_writes/load.lua": OWN_SCRIPT,
 }
 
 
@@ -76,15 +99,20 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def sandbox(copy: Path, *words: str) -> str:
-    """What a command of the copy prints."""
-    done = subprocess.run(
+def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of the copy."""
+    return subprocess.run(
         [sys.executable, "-m", "sandbox.cli", *words],
         env={**os.environ, "PYTHONPATH": str(copy / "scripts")},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def sandbox(copy: Path, *words: str) -> str:
+    """What a command of the copy prints."""
+    done = run(copy, *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -96,7 +124,9 @@ def test_terms_are_found(copy: Path) -> None:
     assert terms["nine-connections"] == "at most nine connections"
 
 
-@pytest.mark.parametrize(("what", "name"), [("workloads", "nine_reads"), ("matrices", "connections")])
+@pytest.mark.parametrize(
+    ("what", "name"), [("workloads", "nine_reads"), ("workloads", "nine-writes"), ("matrices", "connections")]
+)
 def test_what_is_run_is_found(copy: Path, what: str, name: str) -> None:
     rows: list[dict[str, Any]] = json.loads(sandbox(copy, "list", what, "--json"))[what]
     assert name in [row[{"workloads": "workload", "matrices": "matrix"}[what]] for row in rows]
@@ -105,3 +135,12 @@ def test_what_is_run_is_found(copy: Path, what: str, name: str) -> None:
 def test_a_command_runs_and_is_in_the_guide(copy: Path) -> None:
     assert sandbox(copy, "hello") == "hello\n"
     assert "  make hello       Say hello.\n" in sandbox(copy, "help")
+
+
+def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> None:
+    script = copy / "scripts/sandbox/workloads/nine_writes/load.lua"
+    script.rename(script.with_suffix(".kept"))
+    done = run(copy, "list", "workloads")
+    script.with_suffix(".kept").rename(script)
+    assert done.returncode == 5 and "workloads/nine_writes/ has no load.lua" in done.stderr.splitlines()[0]
+    assert len(done.stderr.splitlines()) == 3

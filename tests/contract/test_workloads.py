@@ -1,21 +1,16 @@
 """Every workload file: found by itself, with help, documented options, a test of its own and a run on a real server."""
 
-import ast
-from pathlib import Path
-
 import pytest
 
 from contract.stacks import CHECKOUT
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.workloads import in_client
-from sandbox.workloads.common.python_load import PythonLoad
+from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.registry import find_workloads, workload_files
 
 FILES = workload_files()
 PROFILES = [CHECKOUT / "profiles" / "workloads"]
 NAMED = find_workloads(PROFILES)
-IN_CLIENT = sorted(Path(in_client.__file__).parent.glob("*.py"))
-LOADS = sorted(name for name, kind in FILES.items() if issubclass(kind, PythonLoad))
+LOADS = sorted(name for name, kind in FILES.items() if issubclass(kind, LuaLoad))
 INTEGRATION = "".join(path.read_text() for path in (CHECKOUT / "tests" / "integration").glob("test_*.py"))
 PARAMETERS = frozenset({"tables", "rows_per_table", "distribution", "rate_per_s"})
 
@@ -45,14 +40,3 @@ def test_an_option_that_there_is_none_of_is_refused(name: str) -> None:
     with pytest.raises(SandboxError) as refused:
         NAMED[name].workload.with_options({"no_such_option": 1})
     assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3
-
-
-@pytest.mark.parametrize("path", IN_CLIENT, ids=lambda path: path.stem)
-def test_what_runs_in_the_client_node_needs_nothing_that_is_not_there(path: Path) -> None:
-    """Of ours, its own folder; of others', PyMySQL; besides, what Python itself brings."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for name in names:
-            assert not name.startswith("sandbox") or name.startswith("sandbox.workloads.in_client"), name
-            assert name.partition(".")[0] not in {"pydantic", "yaml", "numpy", "scipy"}, name

@@ -186,7 +186,7 @@ class FakeStack:
         self.streamed.append(list(argv))
         if argv[0] == "python3":
             stream = FakeStream(self._samples(json.loads(argv[3])), until_closed=True)
-        elif "prepare" in argv[-2:]:
+        elif argv[-1] in ("prepare", "create", "fill"):
             stream = FakeStream(self.prepare_lines, self.prepare_code)
         else:
             stream = FakeStream(self.load_lines, self.load_code)

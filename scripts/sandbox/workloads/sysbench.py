@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.results.record import Metrics, PreparationRecord
+from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared, zipfian
 from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
 from sandbox.workloads.common.model import (
@@ -27,6 +28,7 @@ from sandbox.workloads.common.model import (
     phase_seconds,
 )
 from sandbox.workloads.common.shipping import folder_of, ship
+from sandbox.workloads.common.sysbench_command import as_option, sysbench_argv
 from sandbox.workloads.common.sysbench_output import (
     HISTOGRAM_PRECISION_PERCENT,
     HISTOGRAM_RESOLUTION_MS,
@@ -221,20 +223,13 @@ class Sysbench(Workload):
             raise WorkloadError(f"data could not be prepared: {errors.first_fatal or f'sysbench exit code {code}'}")
         return round(time.monotonic() - began, 1)
 
-    def _base_argv(self, session: Session, script: str, host: str, port: int) -> list[str]:
+    def _base_argv(self, session: Session, script: str, entry: EntryPoint) -> list[str]:
         parameters = session.parameters
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
         return [
-            "sysbench",
-            "--config-file=/sandbox/sysbench.cnf",
-            script,
-            "--db-driver=mysql",
-            f"--mysql-host={host}",
-            f"--mysql-port={port}",
-            f"--mysql-user={session.entry.user}",
-            f"--mysql-db={session.entry.schema}",
+            *sysbench_argv(script, entry),
             *(sizes if self._is_sized else []),
-            *(f"--{name.replace('_', '-')}={_on_off(value)}" for name, value in self._script_options(script).items()),
+            *(as_option(name, value) for name, value in self._script_options(script).items()),
         ]
 
     def _script_options(self, script: str) -> Mapping[str, OptionValue]:
@@ -253,20 +248,20 @@ class Sysbench(Workload):
 
     def _own_argv(self, session: Session, *command: str) -> list[str]:
         writer, threads = session.writer, session.parameters.threads
-        return [*self._base_argv(session, self._script, writer.host, writer.port), f"--threads={threads}", *command]
+        return [*self._base_argv(session, self._script, writer), f"--threads={threads}", *command]
 
     def _prepare_argv(self, session: Session) -> list[str]:
         seed = f"--rand-seed={prepared.ROWS_SEED}"  # by default sysbench seeds with the time
         if self.tables != "oltp":
             return self._own_argv(session, seed, "prepare")
         threads, writer = min(session.parameters.tables, MOST_PREPARE_THREADS), session.writer
-        argv = self._base_argv(session, PREPARE_OLTP, writer.host, writer.port)
+        argv = self._base_argv(session, PREPARE_OLTP, writer)
         return [*argv, f"--threads={threads}", seed, "prepare"]
 
     def _argv(self, session: Session, phase: Phase) -> list[str]:
         parameters, entry = session.parameters, session.entry
         argv = [
-            *self._base_argv(session, self._load_script(parameters.distribution), entry.host, entry.port),
+            *self._base_argv(session, self._load_script(parameters.distribution), entry),
             f"--threads={parameters.threads}",
             f"--time={phase_seconds(parameters, phase)}",
             "--events=0",
@@ -295,11 +290,6 @@ def script_of(name: str, text: str) -> Sysbench:
     if _STANDARD_TABLES.search(text):
         tables = "oltp"
     return Sysbench(script=name, tables=tables, text=text)
-
-
-def _on_off(value: OptionValue) -> str:
-    """YAML and Python have booleans; sysbench has on and off."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def _ignore(line: str) -> None:

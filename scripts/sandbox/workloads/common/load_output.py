@@ -1,4 +1,4 @@
-"""Parses the output of the load program: JSON lines of seconds, errors and the summary. Pure."""
+"""Parses the output of `engine.lua`: JSON lines of seconds, errors and the summary. Pure."""
 
 import json
 import statistics
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.results.record import KindMetrics, Metrics
+from sandbox.workloads.common.histogram import PRECISION_PERCENT, RESOLUTION_MS, Histogram
 from sandbox.workloads.common.model import Phase, Second
-from sandbox.workloads.in_client.histogram import PRECISION_PERCENT, RESOLUTION_MS, Histogram
 
 
 def parse_line(line: str) -> dict[str, Any] | None:
-    """A line of the load program; None for a line from elsewhere."""
+    """A line of the engine; None for one of sysbench's own."""
     try:
         parsed = json.loads(line)
     except json.JSONDecodeError:
@@ -27,15 +27,15 @@ class LoadOutput:
     tps: list[float] = field(default_factory=list)
     errors: int = 0
     first_error: str | None = None
-    last_strange: str | None = None
-    """The last line that was not the program's, such as Python's message when it crashes."""
+    last_foreign: str | None = None
+    """The last line that was not the engine's: sysbench's message when it fails."""
     summary: dict[str, Any] | None = None
 
     def feed(self, line: str) -> Second | None:
         """Reads a line; returns the second that it reports, if any."""
         parsed = parse_line(line)
         if parsed is None:
-            self.last_strange = line.strip() or self.last_strange
+            self.last_foreign = line.strip() or self.last_foreign
         elif "error" in parsed:
             self.first_error = self.first_error or f"error {parsed['error']}: {parsed['message']}"
         elif "summary" in parsed:
@@ -45,7 +45,7 @@ class LoadOutput:
         return None
 
     def _second(self, parsed: dict[str, Any]) -> Second:
-        self.errors += sum(parsed["errors"].values())
+        self.errors += parsed["errors"]
         self.tps.append(parsed["transactions"])
         reads, writes = parsed["reads"], parsed["writes"]
         return Second(

@@ -1,8 +1,9 @@
-"""Finds the workloads: every file of the package, and every profile that configures one."""
+"""Finds the workloads: every file or folder of the package, and every profile that configures one."""
 
 import importlib
 import pkgutil
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import sandbox.workloads
 from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
 from sandbox.places import broken_file, yaml_files
 from sandbox.plan.model import UserFile
+from sandbox.workloads.common.lua_load import SCRIPT, LuaLoad
 from sandbox.workloads.common.model import OptionValue, Workload
 
 
@@ -37,8 +39,8 @@ class NamedWorkload:
 
 
 def workload_files() -> dict[str, type[Workload]]:
-    """The workload that each file of ``sandbox/workloads/`` defines, by file name."""
-    names = [module.name for module in pkgutil.iter_modules(sandbox.workloads.__path__) if not module.ispkg]
+    """The workload that each file or folder of ``sandbox/workloads/`` defines, by its name."""
+    names = [module.name for module in pkgutil.iter_modules(sandbox.workloads.__path__) if module.name != "common"]
     return {name: _workload_in(name) for name in sorted(names)}
 
 
@@ -84,6 +86,9 @@ def _workload_in(name: str) -> type[Workload]:
             "try: make test-unit",
             ExitCode.INTERNAL,
         )
+    if issubclass(kinds[0], LuaLoad) and not files(module).joinpath(SCRIPT).is_file():
+        what = f"workloads/{name}/ has no {SCRIPT}"
+        raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
     return kinds[0]
 
 

@@ -3,13 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 
-import sandbox
-import sandbox.workloads
 from sandbox.stack.protocol import RunningStack
-from sandbox.workloads import in_client
 from sandbox.workloads.common.in_client import ask_script
 
 
@@ -23,15 +18,3 @@ def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> str:
     """Writes files (path → text) in the client node; returns their folder. Raises SandboxError (exit 4)."""
     request = {"folder": folder_of(contents), "files": dict(contents)}
     return str(ask_script(stack, client, __package__, "in_client_files", request))
-
-
-@cache
-def load_program() -> dict[str, str]:
-    """The package that runs in the client node, with its parent packages: path → text."""
-    found = {}
-    for package in (sandbox, sandbox.workloads):
-        found[f"{package.__name__.replace('.', '/')}/__init__.py"] = files(package).joinpath("__init__.py").read_text()
-    for file in files(in_client).iterdir():
-        if file.name.endswith(".py"):
-            found[f"{in_client.__name__.replace('.', '/')}/{file.name}"] = file.read_text(encoding="utf-8")
-    return found

@@ -1,21 +1,21 @@
-"""The loads that are written in Python: what they ship, run and remember, and TPC-C's verdicts on its data."""
+"""The workloads with a script of their own: what they ship, run and remember, and TPC-C's verdicts on its data."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sandbox.errors import SandboxError
+from sandbox.workloads.common.histogram import Histogram
+from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Progress, WorkloadError, refuse_unused
-from sandbox.workloads.common.python_load import PythonLoad
 from sandbox.workloads.common.registry import workload_files
-from sandbox.workloads.common.shipping import load_program
 from sandbox.workloads.connection_storm import ConnectionStorm
 from sandbox.workloads.ddl import Ddl
-from sandbox.workloads.in_client.recorder import Recorder
 from sandbox.workloads.ingest import Ingest
-from sandbox.workloads.statements import Statements
+from sandbox.workloads.statements import Statements, kind_of
 from sandbox.workloads.sysbench import Sysbench
 from sandbox.workloads.tpcc import CONDITIONS, Tpcc
 from unit.fake_stack import PASSWORD, FakeStack
@@ -26,30 +26,36 @@ LOADS = [Tpcc(), Ingest(), Ddl(), ConnectionStorm(), Statements(text="SELECT 1;"
 
 def load_lines() -> list[str]:
     """What a load of one second prints."""
-    recorder = Recorder()
-    recorder.done("connect", 1500, True)
-    taken = recorder.take()
-    return [json.dumps(taken.second_json(1, 4)), json.dumps({"summary": taken.summary_json(1.0)})]
+    histogram = Histogram()
+    histogram.add(1500)
+    counts = {"connections": 0, "reads": 1, "writes": 0, "others": 0}
+    second = {"second": 1, "threads": 4, "transactions": 1, "p95_us": 1500, "conflicts": {}, "errors": 0, **counts}
+    kinds = {"connect": histogram.as_json()}
+    summary = {"seconds": 1.0, "conflicts": {}, "errors": {}, "background": [], "kinds": kinds, **counts}
+    return [json.dumps(second), json.dumps({"summary": summary})]
 
 
-def request_of(stack: FakeStack) -> dict[str, Any]:
-    """What the last program in the client node was asked for."""
-    return dict(json.loads(stack.streamed[-1][-1]))
+def options_of(stack: FakeStack) -> dict[str, str]:
+    """The options of the last command in the client node."""
+    pairs = (word.removeprefix("--").partition("=") for word in stack.streamed[-1] if word.startswith("--"))
+    return {name: value for name, _, value in pairs}
 
 
 @pytest.mark.parametrize("load", LOADS, ids=lambda load: type(load).__name__)
-def test_a_load_runs_in_the_client_node_and_its_command_holds_no_password(load: PythonLoad, tmp_path: Path) -> None:
+def test_a_load_runs_in_the_client_node_and_its_command_holds_no_password(load: LuaLoad, tmp_path: Path) -> None:
     stack = FakeStack(load_lines=load_lines())
     events: list[Any] = []
     session = session_of(stack, events)
     load.prepare(session, tmp_path / "prepare.log")
     outcome = load.load(session, "measure", tmp_path / "load.log")
     assert outcome.failure is None and outcome.metrics.tps == 1.0
-    assert outcome.command[2:5] == ("python3", "-m", "sandbox.workloads.in_client.main")
-    asked = request_of(stack)
-    assert (asked["threads"], asked["seconds"], asked["seed"], asked["host"]) == (4, 3, 7, "mysql1")
-    assert asked["credentials"] == "/sandbox/app.cnf" and PASSWORD not in json.dumps(stack.streamed)
-    assert set(load_program()) <= set(stack.shipped)
+    assert outcome.command[2:4] == ("sysbench", "--config-file=/sandbox/sysbench.cnf") and outcome.command[-1] == "run"
+    asked = options_of(stack)
+    assert (asked["threads"], asked["time"], asked["seed"], asked["mysql-host"]) == ("4", "3", "7", "mysql1") or (
+        isinstance(load, Ddl) and asked["threads"] == "5" and asked["background-threads"] == "1"
+    )
+    assert PASSWORD not in json.dumps(stack.streamed)
+    assert set(load.scripts()) <= set(stack.shipped)
     assert (tmp_path / "load.log").read_text().splitlines() == load_lines()
     assert [event.second for event in events if not isinstance(event, Progress)] == [1]
 
@@ -57,20 +63,30 @@ def test_a_load_runs_in_the_client_node_and_its_command_holds_no_password(load: 
 def test_the_warm_up_draws_other_rows(tmp_path: Path) -> None:
     stack = FakeStack(load_lines=load_lines())
     ConnectionStorm().load(session_of(stack), "warm-up", tmp_path / "load.log")
-    assert (request_of(stack)["seed"], request_of(stack)["seconds"]) == (8, 1)
+    assert (options_of(stack)["seed"], options_of(stack)["time"]) == ("8", "1")
 
 
-def test_all_of_the_program_is_shipped_and_nothing_else_of_ours() -> None:
-    program = load_program()
-    assert "sandbox/__init__.py" in program and "sandbox/workloads/in_client/tpcc.py" in program
-    assert not [name for name in program if "common" in name]
+def test_its_own_scripts_and_the_engine_are_shipped() -> None:
+    assert set(Tpcc().scripts()) == {
+        *("engine.lua", "mysql.lua"),
+        *(f"tpcc/{name}.lua" for name in ("load", "data", "random", "schema")),
+    }
+    assert '"SELECT 1"' in Statements(text="SELECT 1;").scripts()["statements/units.lua"]
+
+
+def test_a_rate_and_booleans_reach_the_script(tmp_path: Path) -> None:
+    stack = FakeStack(load_lines=load_lines())
+    session = session_of(stack)
+    paced = replace(session, parameters=session.parameters.model_copy(update={"rate_per_s": 50}))
+    Ddl(alter=False).load(paced, "measure", tmp_path / "load.log")
+    assert (options_of(stack)["pace-per-s"], options_of(stack)["alter"]) == ("50", "off")
 
 
 @pytest.mark.parametrize(
     ("lines", "code", "told"),
     [
         ([json.dumps({"error": "1290", "message": "read only"})], 1, "error 1290: read only"),
-        (["Traceback", "ImportError: no pymysql"], 1, "exit code 1: ImportError: no pymysql"),
+        (["Initializing", "FATAL: no such module"], 1, "exit code 1: FATAL: no such module"),
         ([], 124, "was terminated"),
         ([], 0, "no summary"),
     ],
@@ -140,13 +156,26 @@ def test_ingest_begins_each_phase_with_empty_tables(tmp_path: Path) -> None:
         found = Ingest().prepare(session_of(stack), tmp_path / "a.log")
         assert found and not found.reused and (found.tables, found.rows_per_table) == (2, 0)
     assert Ingest().consumes_data and not stack.marks
-    assert request_of(stack)["options"] == {"batch_rows": 100, "indexes": 3, "payload_bytes": 100, "tables": 2}
+    asked = options_of(stack)
+    assert [asked[name] for name in ("batch-rows", "indexes", "payload-bytes", "tables")] == ["100", "3", "100", "2"]
 
 
-def test_definitions_have_a_load_beside_them(tmp_path: Path) -> None:
+def test_definitions_have_accompanying_threads(tmp_path: Path) -> None:
     stack = FakeStack(load_lines=load_lines())
     Ddl(load_threads=3).load(session_of(stack), "measure", tmp_path / "a.log")
-    assert request_of(stack)["background"] == 3
+    assert (options_of(stack)["threads"], options_of(stack)["background-threads"]) == ("7", "3")
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        *(("SELECT 1", "read"), ("(select 1) union (select 2)", "read"), ("WITH a AS (SELECT 1) SELECT 1", "read")),
+        *(("update t set a=1", "write"), ("REPLACE INTO t VALUES (1)", "write"), ("CALL p()", "write")),
+        *(("BEGIN", "other"), ("SET @a = 1", "other"), ("CREATE TABLE t (a INT)", "other")),
+    ],
+)
+def test_a_statement_is_counted_by_its_first_word(statement: str, kind: str) -> None:
+    assert kind_of([statement]) == kind
 
 
 def test_own_statements_may_work_on_the_tables_of_sysbench(tmp_path: Path) -> None:
@@ -154,7 +183,7 @@ def test_own_statements_may_work_on_the_tables_of_sysbench(tmp_path: Path) -> No
     assert Statements(text="SELECT 1;").prepare(session_of(stack), tmp_path / "a.log") is None
     found = Statements(text="SELECT 1;", data="oltp").prepare(session_of(stack), tmp_path / "a.log")
     assert found and (found.tables, found.rows_per_table) == (2, 1000) and "sbtest" in stack.marks
-    assert json.loads(stack.shipped["statements.json"])[0]["statements"] == [["SELECT 1"]]
+    assert '{{"read", "SELECT 1"}}' in stack.shipped["statements/units.lua"]
 
 
 def test_a_preparation_that_fails_says_why(tmp_path: Path) -> None:
@@ -164,7 +193,7 @@ def test_a_preparation_that_fails_says_why(tmp_path: Path) -> None:
     assert not stack.marks
 
 
-def test_options_are_typed_and_told_in_the_record() -> None:
+def test_options_are_typed_and_shown_in_the_record() -> None:
     changed = Tpcc().with_options({"warehouses": "3", "items": 500})
     assert changed.options() == {"warehouses": 3, "customers": 3000, "items": 500, "growth_percent": 20}
     assert Ddl().with_options({"alter": "off"}).options()["alter"] is False

@@ -6,7 +6,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.workloads.in_client.histogram import PRECISION_PERCENT, Histogram, bucket_of, upper_us
+from sandbox.workloads.common.histogram import PRECISION_PERCENT, Histogram, bucket_of, upper_us
 
 LATENCIES = st.integers(0, 10**11)
 

@@ -1,20 +1,17 @@
 """Concurrent CREATE, ALTER and DROP TABLE while other threads read and write; a transaction is one statement."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from sandbox.workloads.common import prepared
+from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Parameters
-from sandbox.workloads.common.python_load import PythonLoad
 
 PREFIX = "ddl_"
 
 
-class Ddl(PythonLoad):
+class Ddl(LuaLoad):
     """THREADS run DDL. Filling the tables and the accompanying load are reported separately, by kind."""
 
-    scenario: ClassVar[str] = "ddl"
     tables_per_thread: int = Field(default=10, ge=1, le=100_000, description="tables that a thread creates, then drops")
     table_rows: int = Field(default=100, ge=0, le=10_000, description="rows in each table")
     alter: bool = Field(default=True, description="whether each table gets another column and index before its drop")

@@ -8,10 +8,14 @@ from pydantic import Field
 
 from sandbox.results.record import CheckRecord, PreparationRecord
 from sandbox.workloads.common import prepared
+from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Parameters, Progress, Session
-from sandbox.workloads.common.python_load import PythonLoad
 from sandbox.workloads.common.sql import ask, target_at
-from sandbox.workloads.in_client.tpcc_schema import DISTRICTS, PREFIX, TABLES
+
+PREFIX = "tpcc_"
+TABLES = ("warehouse", "district", "customer", "history", "new_order", "orders", "order_line", "item", "stock")
+DISTRICTS = 10
+"""Of each warehouse."""
 
 CONDITIONS = {
     "tpcc_consistency_1": (
@@ -51,10 +55,10 @@ CHECK_LIMIT_S = 300.0
 _GROWN = "SELECT SUM(d_next_o_id - 1), COUNT(*) FROM tpcc_district"
 
 
-class Tpcc(PythonLoad):
+class Tpcc(LuaLoad):
     """Data is reused from run to run until it has grown by more than ``growth_percent``."""
 
-    scenario: ClassVar[str] = "tpcc"
+    commands: ClassVar[tuple[str, ...]] = ("create", "fill")
     warehouses: int = Field(default=1, ge=1, le=10_000, description="warehouses, about 100 MB each")
     customers: int = Field(
         default=3000, ge=30, le=3000, description="customers of a district, and its initial orders; specified: 3000"
