@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from sandbox.as_typed import as_typed
-from sandbox.stack.events import Event, ImageEvent, LogTail, NodeEvent, Note
+from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 
 if TYPE_CHECKING:
     from rich.live import Live

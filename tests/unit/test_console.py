@@ -5,7 +5,7 @@ import io
 import pytest
 
 from sandbox.console import ProgressDisplay, plain
-from sandbox.stack.events import ImageEvent, LogTail, NodeEvent, Note
+from sandbox.stack.protocol import ImageEvent, LogTail, NodeEvent, Note
 
 
 class Screen(io.StringIO):

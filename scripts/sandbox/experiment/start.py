@@ -11,9 +11,9 @@ from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.runner import Advance, MatrixEvent, run_matrix
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
-from sandbox.stack.events import OnEvent
 from sandbox.stack.keeping import measuring
 from sandbox.stack.locks import locked
+from sandbox.stack.protocol import OnEvent
 from sandbox.stack.remove import LOCK_PATIENCE_S
 
 

@@ -4,9 +4,8 @@ import sys
 from collections.abc import Sequence
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.naming import name_option
-from sandbox.stack.protocol import EntryPoint
+from sandbox.stack.protocol import EntryPoint, Note, OnEvent
 from sandbox.stack.stack import Stack
 
 ROOT_CNF = "/sandbox/root.cnf"

@@ -13,9 +13,9 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import CHECKOUT
 from sandbox.plan.model import ImageChoice
 from sandbox.stack.engine import Docker, end_group
-from sandbox.stack.events import ImageEvent, ImageState, LogTail, OnEvent
 from sandbox.stack.images import RECIPE_LABEL, recipe
 from sandbox.stack.locks import locked
+from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
 
 BUILD_SCRIPT = CHECKOUT / "scripts" / "build-image"
 _TAIL_LINES = 20

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.plan.compose import PROJECT, compose_text
-from sandbox.stack.engine import CommandResult, Docker, Pending
+from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.inventory import Container
+from sandbox.stack.protocol import ExecResult
 
 
 class RefusedError(Exception):
     """The engine rejected a command of the start."""
 
-    def __init__(self, argv: Sequence[str], answer: CommandResult) -> None:
+    def __init__(self, argv: Sequence[str], answer: ExecResult) -> None:
         super().__init__(answer.stderr)
         self.argv, self.answer = argv, answer
 
@@ -105,7 +106,7 @@ def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_
             raise
 
 
-def _refuse(command: Command, answer: CommandResult | None) -> None:
+def _refuse(command: Command, answer: ExecResult | None) -> None:
     if answer is not None and answer.code:
         raise RefusedError(command.argv, answer)
 
@@ -119,7 +120,7 @@ class _CommandGroup:
         self._closed = False
         self._guard = threading.Lock()
 
-    def run(self, command: Command) -> CommandResult | None:
+    def run(self, command: Command) -> ExecResult | None:
         """The answer of a command; None where the group was closed before it started."""
         with self._guard:
             if self._closed:

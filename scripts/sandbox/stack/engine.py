@@ -10,21 +10,12 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.protocol import ExecResult
 
 _PATIENCE_S = 5.0
 """How long a client may take to end on request before it is killed."""
-
-
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """How a client command ended."""
-
-    code: int
-    stdout: str
-    stderr: str
 
 
 class Pending:
@@ -35,7 +26,7 @@ class Pending:
         self._process = process
         self._stdin = stdin
 
-    def answer(self, timeout_s: float | None = None) -> CommandResult:
+    def answer(self, timeout_s: float | None = None) -> ExecResult:
         """Waits for the end. TimeoutError past ``timeout_s``; this ends the client, as does Ctrl-C."""
         try:
             stdout, stderr = self._process.communicate(self._stdin, timeout_s)
@@ -45,7 +36,7 @@ class Pending:
         except BaseException:
             self.end()
             raise
-        return CommandResult(self._process.returncode, stdout, stderr)
+        return ExecResult(self._process.returncode, stdout, stderr)
 
     def output(self, timeout_s: float | None = None) -> str:
         """Standard output. Raises SandboxError (exit 4) where the command failed."""
@@ -68,7 +59,7 @@ class Docker:
         process = _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds)
         return Pending(argv, process, stdin)
 
-    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> CommandResult:
+    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
         """Runs a command to its end, whatever its exit code. TimeoutError past ``timeout_s``."""
         return self.begin(*argv, stdin=stdin).answer(timeout_s)
 
@@ -128,7 +119,7 @@ _UNREACHABLE = ("Cannot connect to the Docker daemon", "error during connect", "
 _NO_COMPOSE = ("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'")
 
 
-def problem(argv: Sequence[str], answer: CommandResult) -> SandboxError:
+def problem(argv: Sequence[str], answer: ExecResult) -> SandboxError:
     """The three lines for a client command that failed."""
     text = answer.stderr.strip() or answer.stdout.strip()
     last = text.rpartition("\n")[2] or f"exit code {answer.code}"

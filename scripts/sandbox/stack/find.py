@@ -6,9 +6,9 @@ from pathlib import Path
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
-from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.inventory import Inventory, containers
 from sandbox.stack.naming import DEFAULT_NAME, check_name, project_name, stack_name
+from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
 START = "try: make up PROFILE=galera3+haproxy"

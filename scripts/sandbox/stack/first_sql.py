@@ -3,8 +3,8 @@
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.stack.access import client_argv
-from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
 _MARK = "/sandbox/init"

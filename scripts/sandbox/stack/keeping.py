@@ -16,9 +16,9 @@ from dataclasses import asdict
 
 from sandbox.places import HERE
 from sandbox.plan.model import PlanRequest
-from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.locks import claimed, lock_folder, locked, shared
 from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.snapshots.take import Wish
 
 MODULE = "sandbox.stack.snapshots.keep"

@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from sandbox.stack.engine import CommandResult, Docker, Pending
+from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.naming import identity
+from sandbox.stack.protocol import ExecResult
 
 _PATIENCE_S = 20.0
 _ABILITIES = {
@@ -81,11 +82,11 @@ def begin_kernel_probe(docker: Docker, image: str | None) -> KernelProbe:
     return KernelProbe(network, loop)
 
 
-def _bounded(pending: Pending | None) -> CommandResult:
+def _bounded(pending: Pending | None) -> ExecResult:
     try:
-        return pending.answer(_PATIENCE_S) if pending else CommandResult(0, "", "")
+        return pending.answer(_PATIENCE_S) if pending else ExecResult(0, "", "")
     except TimeoutError as late:
-        return CommandResult(1, "", str(late))
+        return ExecResult(1, "", str(late))
 
 
 def _read(text: str) -> dict[str, tuple[bool, str]]:

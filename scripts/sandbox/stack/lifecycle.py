@@ -1,7 +1,7 @@
 """restart, stop and start: data stays, clusters form again, and ready means ready each time."""
 
-from sandbox.stack.events import NodeEvent, OnEvent
 from sandbox.stack.inventory import Container
+from sandbox.stack.protocol import NodeEvent, OnEvent
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.stack import Stack
 

@@ -1,6 +1,6 @@
-"""The interface of a running stack for the layers above `stack`; the real one and the tests' FakeStack implement it."""
+"""The interface of `stack` for the layers above it: a running stack, and the events while it comes up or changes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -60,7 +60,7 @@ class EntryPoint:
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command in a node ended."""
+    """How a command ended: one in a node, or of the `docker` client."""
 
     code: int
     stdout: str
@@ -201,3 +201,46 @@ class RunningStack(Protocol):
     def secrets(self) -> frozenset[str]:
         """Every password of the stack; none of them may appear in anything saved."""
         ...
+
+
+NodeState = Literal["creating", "starting", "waiting", "ready", "failed", "stopping", "stopped"]
+ImageState = Literal["waiting", "pulling", "building", "here", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """A node's state, what it last answered, and seconds since the command started to work on it."""
+
+    node: str
+    state: NodeState
+    answer: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ImageEvent:
+    """An image being pulled or built, and seconds since the start."""
+
+    reference: str
+    state: ImageState
+    detail: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for the user."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogTail:
+    """The last lines of the log of a node that failed."""
+
+    node: str
+    lines: tuple[str, ...]
+
+
+Event = NodeEvent | ImageEvent | Note | LogTail
+OnEvent = Callable[[Event], None]

@@ -5,9 +5,9 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sandbox.stack.events import Note, OnEvent
 from sandbox.stack.inventory import HELPER
 from sandbox.stack.locks import locked
+from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
 _NODE = "publish1"

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from sandbox.errors import SandboxError
 from sandbox.results.redaction import mask
-from sandbox.stack.events import LogTail, NodeEvent, NodeState, Note, OnEvent
 from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.probe import News, NewsQueue, ReadinessLoop, deaths
-from sandbox.stack.protocol import ServerRole
+from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
 from sandbox.stack.refusals import NotReadyError
 from sandbox.stack.roles import explained, is_server, server_role
 from sandbox.stack.stack import Stack, death

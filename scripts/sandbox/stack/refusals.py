@@ -6,9 +6,10 @@ from dataclasses import asdict
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import inputs
 from sandbox.plan.model import Plan
-from sandbox.stack.engine import CommandResult, problem
+from sandbox.stack.engine import problem
 from sandbox.stack.inventory import stack_inputs
 from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import ExecResult
 from sandbox.stack.stack import Stack
 
 
@@ -68,7 +69,7 @@ _KNOWN_REFUSALS = {
 }
 
 
-def not_started(argv: Sequence[str], answer: CommandResult, plan: Plan) -> SandboxError:
+def not_started(argv: Sequence[str], answer: ExecResult, plan: Plan) -> SandboxError:
     """Compose could not create the stack: nothing of it ran, and what it created is removed."""
     last = answer.stderr.strip().rpartition("\n")[2]
     for sign, next_step in _KNOWN_REFUSALS.items():

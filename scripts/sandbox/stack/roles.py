@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sandbox.stack.engine import CommandResult, Docker, Pending
+from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.inventory import Container
-from sandbox.stack.protocol import ServerRole, SettingProof
+from sandbox.stack.protocol import ExecResult, ServerRole, SettingProof
 
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 _PATIENCE_S = 10.0
@@ -66,12 +66,12 @@ def _ask_all(docker: Docker, questions: Sequence[tuple[str, Container, str]]) ->
     return {key: _printed(_bounded(one)) for key, one in pending}
 
 
-def _bounded(pending: Pending) -> CommandResult:
+def _bounded(pending: Pending) -> ExecResult:
     try:
         return pending.answer(_PATIENCE_S)
     except TimeoutError:
-        return CommandResult(124, "", "")
+        return ExecResult(124, "", "")
 
 
-def _printed(answer: CommandResult) -> str | None:
+def _printed(answer: ExecResult) -> str | None:
     return answer.stdout.strip() if answer.code == 0 else None

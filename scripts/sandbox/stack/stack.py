@@ -130,8 +130,7 @@ class Stack:
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
-        answer = self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
-        return ExecResult(answer.code, answer.stdout, answer.stderr)
+        return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
         """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line."""

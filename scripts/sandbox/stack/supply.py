@@ -12,8 +12,8 @@ from sandbox.plan.images import Availability, choose_image
 from sandbox.plan.model import ImageChoice, Plan
 from sandbox.stack.acquire import Acquisition
 from sandbox.stack.engine import Docker
-from sandbox.stack.events import OnEvent
 from sandbox.stack.images import engine_availability
+from sandbox.stack.protocol import OnEvent
 
 
 def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> None:

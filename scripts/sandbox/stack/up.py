@@ -14,7 +14,6 @@ from sandbox.plan.model import Plan
 from sandbox.plan.secrets import Secrets
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
 from sandbox.stack.engine import Docker, Pending
-from sandbox.stack.events import NodeEvent, Note, OnEvent
 from sandbox.stack.facts import begin_info, read_info
 from sandbox.stack.first_sql import run_init
 from sandbox.stack.inventory import HELPER, Inventory, containers, inventory
@@ -22,7 +21,7 @@ from sandbox.stack.lifecycle import start_idle
 from sandbox.stack.locks import locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.preflight import check_resources
-from sandbox.stack.protocol import ServerRole
+from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.refusals import another_stack, not_started

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from sandbox.stack.engine import CommandResult, Docker, Pending, problem
+from sandbox.stack.engine import Docker, Pending, problem
+from sandbox.stack.protocol import ExecResult
 
 INFO = {
     "ServerVersion": "26.1.5",
@@ -22,21 +23,21 @@ INFO = {
     "Name": "elsewhere",
 }
 
-Reply = CommandResult | Callable[[tuple[str, ...]], CommandResult]
+Reply = ExecResult | Callable[[tuple[str, ...]], ExecResult]
 
 
-def answer(stdout: str = "", code: int = 0, stderr: str = "") -> CommandResult:
+def answer(stdout: str = "", code: int = 0, stderr: str = "") -> ExecResult:
     """How a command ends."""
-    return CommandResult(code, stdout, stderr)
+    return ExecResult(code, stdout, stderr)
 
 
 class FakePending(Pending):
     """A command that has ended already."""
 
-    def __init__(self, argv: Sequence[str], reply: CommandResult) -> None:
+    def __init__(self, argv: Sequence[str], reply: ExecResult) -> None:
         self.argv, self._reply = argv, reply
 
-    def answer(self, timeout_s: float | None = None) -> CommandResult:
+    def answer(self, timeout_s: float | None = None) -> ExecResult:
         """The reply."""
         return self._reply
 
@@ -56,7 +57,7 @@ class FakeProcess:
     pid = -1
     stdin = None
 
-    def __init__(self, reply: CommandResult) -> None:
+    def __init__(self, reply: ExecResult) -> None:
         self.stdout: Iterator[str] = iter(reply.stdout.splitlines(keepends=True))
         self.returncode = reply.code
 
@@ -105,16 +106,16 @@ class FakeDocker(Docker):
         """Runs at once."""
         return self._reply(argv, None).code
 
-    def _reply(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _reply(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         self.calls.append(argv)
         for pattern, reply in self.replies:
             if re.search(pattern, " ".join(argv), re.DOTALL):
-                return reply if isinstance(reply, CommandResult) else reply(argv)
+                return reply if isinstance(reply, ExecResult) else reply(argv)
         name = argv[0] if argv[0] not in ("network", "volume", "image", "container") else f"{argv[0]}_{argv[1]}"
         handler = getattr(self, f"_{name}", None)
         return handler(argv, stdin) if handler else answer()
 
-    def _compose(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _compose(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         project = argv[argv.index("-p") + 1]
         document = yaml.safe_load((stdin or "").replace("${COMPOSE_PROJECT_NAME}", project).replace("$$", "$"))
         self.networks |= {f"{project}_{name}": body["labels"] for name, body in document["networks"].items()}
@@ -134,7 +135,7 @@ class FakeDocker(Docker):
             if container["labels"].get("sandbox.node") == node:
                 container["state"] = state
 
-    def _ps(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _ps(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         rows = [
             {"ID": key, "Image": each["image"], "State": each["state"], "Status": f"Up ({each['state']})",
              "Ports": each["ports"], "CreatedAt": "now", "labels": each["labels"]}
@@ -142,51 +143,51 @@ class FakeDocker(Docker):
         ]  # fmt: skip
         return answer("\n".join(_formatted(argv, row) for row in rows))
 
-    def _network_ls(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _network_ls(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._things(argv, self.networks)
 
-    def _volume_ls(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _volume_ls(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._things(argv, self.volumes)
 
-    def _things(self, argv: tuple[str, ...], things: dict[str, dict[str, str]]) -> CommandResult:
+    def _things(self, argv: tuple[str, ...], things: dict[str, dict[str, str]]) -> ExecResult:
         rows = [{"ID": name, "Name": name, "labels": labels} for name, labels in things.items() if _fits(argv, labels)]
         return answer("\n".join(_formatted(argv, row) for row in rows))
 
-    def _rm(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _rm(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return _removed(self.containers, argv[1:])
 
-    def _network_rm(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _network_rm(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return _removed(self.networks, argv[2:])
 
-    def _volume_rm(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _volume_rm(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return _removed(self.volumes, argv[2:])
 
-    def _info(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _info(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return answer(json.dumps(INFO))
 
-    def _start(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _start(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._become("running", argv)
 
-    def _restart(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _restart(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._become("running", argv)
 
-    def _unpause(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _unpause(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._become("running", argv)
 
-    def _stop(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _stop(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return self._become("exited", argv)
 
-    def _become(self, state: str, argv: tuple[str, ...]) -> CommandResult:
+    def _become(self, state: str, argv: tuple[str, ...]) -> ExecResult:
         for identifier in argv[1:]:
             self.containers[identifier]["state"] = state
         return answer()
 
-    def _inspect(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _inspect(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         container = self.containers.get(argv[-1])
         state = container and {"Status": container["state"], "ExitCode": 1, "OOMKilled": False, "Error": ""}
         return answer(json.dumps(state)) if state else answer(code=1, stderr="No such object")
 
-    def _exec(self, argv: tuple[str, ...], stdin: str | None) -> CommandResult:
+    def _exec(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         return answer("ready yes\n") if any(part.startswith("ready") for part in argv) else answer()
 
 
@@ -205,7 +206,7 @@ def _formatted(argv: tuple[str, ...], row: dict[str, Any]) -> str:
     return re.sub(r"\{\{json \.(\w+)\}\}", lambda found: json.dumps(row[found[1]]), text)
 
 
-def _removed(things: dict[str, Any], words: Sequence[str]) -> CommandResult:
+def _removed(things: dict[str, Any], words: Sequence[str]) -> ExecResult:
     for word in words:
         things.pop(word, None)
     return answer()

@@ -6,9 +6,9 @@ from sandbox.plan.compose import compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.stack.events import Event
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import identity
+from sandbox.stack.protocol import Event
 from sandbox.stack.stack import Stack
 from unit.plan.small_library import CATALOG, SMALL
 from unit.plan.small_library import plan as planned

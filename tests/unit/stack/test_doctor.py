@@ -6,10 +6,10 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.doctor import Check, examine
-from sandbox.stack.engine import CommandResult
 from sandbox.stack.images import built_folders
 from sandbox.stack.kernel import begin_kernel_probe
 from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
+from sandbox.stack.protocol import ExecResult
 from sandbox.stack.reach import ReachProbe
 from unit.stack.fake_docker import INFO, FakeDocker, answer
 from unit.stack.small_stack import local_plan, running_stack
@@ -104,7 +104,7 @@ def test_a_warning_of_the_engine_is_no_refusal(docker: FakeDocker) -> None:
 
 
 def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker) -> None:
-    def interrupt(_: tuple[str, ...]) -> CommandResult:
+    def interrupt(_: tuple[str, ...]) -> ExecResult:
         raise KeyboardInterrupt
 
     docker.on("^compose version", interrupt)

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.events import Note
 from sandbox.stack.find import all_stacks, choose_project, find_stack, leftover_projects
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
+from sandbox.stack.protocol import Note
 from unit.stack.fake_docker import FakeDocker
 from unit.stack.small_stack import Events, running_stack
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import CommandResult
 from sandbox.stack.image_override import image_override, volumes_of
+from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
 
 LOADED = "sha256:" + "b" * 64
@@ -33,23 +33,23 @@ class ImageStore(FakeDocker):
         self.on("^tag ", self._tagged)
         self.on("^rmi ", self._removed)
 
-    def _known(self, argv: tuple[str, ...]) -> CommandResult:
+    def _known(self, argv: tuple[str, ...]) -> ExecResult:
         found = argv[-1] if argv[-1] in self.named.values() else self.named.get(argv[-1])
         return answer(f"{found}\n") if found else answer(code=1, stderr="No such image")
 
-    def _loaded(self, argv: tuple[str, ...]) -> CommandResult:
+    def _loaded(self, argv: tuple[str, ...]) -> ExecResult:
         self.named |= dict.fromkeys(self.brings, LOADED)
         if not self.brings:
             self.named["<none>"] = LOADED
         told = "".join(f"Loaded image: {name}\n" for name in self.brings) or f"Loaded image ID: {LOADED}\n"
         return answer(code=1, stderr="no space left on device") if self.fails else answer(told)
 
-    def _tagged(self, argv: tuple[str, ...]) -> CommandResult:
+    def _tagged(self, argv: tuple[str, ...]) -> ExecResult:
         source = self.named.get(argv[1], argv[1])
         self.named[argv[2]] = source
         return answer()
 
-    def _removed(self, argv: tuple[str, ...]) -> CommandResult:
+    def _removed(self, argv: tuple[str, ...]) -> ExecResult:
         return answer() if self.named.pop(argv[1], None) else answer(code=1)
 
 

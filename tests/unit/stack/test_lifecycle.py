@@ -7,9 +7,9 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.access import shell, sql
-from sandbox.stack.events import NodeEvent
 from sandbox.stack.lifecycle import restart, start, stop
 from sandbox.stack.logs import logs
+from sandbox.stack.protocol import NodeEvent
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.stack.engine import CommandResult
 from sandbox.stack.inventory import HELPER
+from sandbox.stack.protocol import ExecResult
 from sandbox.stack.publish import Address, addresses, publish
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
@@ -18,7 +18,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     fake = FakeDocker()
 
-    def create(argv: tuple[str, ...]) -> CommandResult:
+    def create(argv: tuple[str, ...]) -> ExecResult:
         labels = dict(argv[i + 1].split("=", 1) for i, word in enumerate(argv) if word == "--label")
         inner = [argv[i + 1].rpartition(":")[2] for i, word in enumerate(argv) if word == "--publish"]
         ports = ", ".join(f"127.0.0.1:{int(port) + 30000}->{port}/tcp" for port in inner)

@@ -7,8 +7,7 @@ from itertools import count
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import CommandResult
-from sandbox.stack.events import LogTail, NodeEvent, Note
+from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
 from sandbox.stack.readiness import Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
@@ -26,10 +25,10 @@ def ticking(step_s: float) -> Callable[[], float]:
     return lambda: next(ticks) * step_s
 
 
-def never(text: str) -> Callable[[tuple[str, ...]], CommandResult]:
+def never(text: str) -> Callable[[tuple[str, ...]], ExecResult]:
     """A node that keeps answering the same; slowly, so that the other nodes are heard."""
 
-    def reply(_: tuple[str, ...]) -> CommandResult:
+    def reply(_: tuple[str, ...]) -> ExecResult:
         time.sleep(0.01)
         return answer(f"waiting {text}\n", code=75)
 
@@ -92,7 +91,7 @@ def test_a_death_while_waiting_ends_the_wait(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql")
     docker.on("exec .*mysql1 ", never("nothing"))
 
-    def dies(_: tuple[str, ...]) -> CommandResult:
+    def dies(_: tuple[str, ...]) -> ExecResult:
         docker.state("mysql1", "exited")
         return answer("mysql1\n")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import CommandResult
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
+from sandbox.stack.protocol import ExecResult
 from sandbox.stack.remove import clean, down, of_checkout
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
@@ -50,7 +50,7 @@ def test_down_of_nothing_is_no_error(docker: FakeDocker) -> None:
 def test_what_appears_while_it_removes_is_removed_as_well(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql")
 
-    def removing(argv: tuple[str, ...]) -> CommandResult:
+    def removing(argv: tuple[str, ...]) -> ExecResult:
         for identifier in argv[3:]:
             docker.containers.pop(identifier, None)
         if not docker.called("network", "rm"):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.plan.model import Node
-from sandbox.stack.engine import CommandResult
+from sandbox.stack.protocol import ExecResult
 from sandbox.stack.server_variables import known_variables
 from unit.plan.small_library import plan
 from unit.plan.test_variable_names import HELP, KNOWN
@@ -21,11 +21,11 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 class Images(FakeDocker):
     """An engine that knows one image, whose server lists what it is told to."""
 
-    def __init__(self, listed: CommandResult) -> None:
+    def __init__(self, listed: ExecResult) -> None:
         super().__init__()
         self.listed, self.runs = listed, 0
 
-    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> CommandResult:
+    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
         if argv[0] == "run":
             self.runs += 1
             assert "--rm" in argv and argv[-3:] == ("--no-defaults", "--verbose", "--help")

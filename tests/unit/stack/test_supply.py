@@ -10,7 +10,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability
 from sandbox.plan.model import ImageChoice
 from sandbox.stack import acquire, supply
-from sandbox.stack.events import ImageEvent, LogTail
+from sandbox.stack.protocol import ImageEvent, LogTail
 from sandbox.stack.supply import ensure_images
 from unit.plan.small_library import CATALOG, SMALL
 from unit.plan.small_library import plan as planned

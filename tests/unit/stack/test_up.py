@@ -6,10 +6,9 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import Plan, UserFile
-from sandbox.stack.engine import CommandResult
-from sandbox.stack.events import NodeEvent, Note
 from sandbox.stack.inventory import inventory
 from sandbox.stack.naming import project_name
+from sandbox.stack.protocol import ExecResult, NodeEvent, Note
 from sandbox.stack.stack import Stack
 from sandbox.stack.up import UpOptions, up
 from unit.stack.fake_docker import FakeDocker, answer
@@ -34,7 +33,7 @@ def bring_up(docker: FakeDocker, plan: Plan | None = None, publish: bool = False
     return up(plan or local_plan(PROFILE), UpOptions("a", publish=publish), events, docker).stack, events
 
 
-def interrupting(_: tuple[str, ...]) -> CommandResult:
+def interrupting(_: tuple[str, ...]) -> ExecResult:
     """Ctrl-C while a command runs."""
     raise KeyboardInterrupt
 
@@ -178,7 +177,7 @@ def test_a_machine_without_the_memory_starts_nothing(docker: FakeDocker) -> None
 def test_init_runs_once_on_the_writer(docker: FakeDocker) -> None:
     marks: list[str] = []
 
-    def mark(argv: tuple[str, ...]) -> CommandResult:
+    def mark(argv: tuple[str, ...]) -> ExecResult:
         if ">" in argv[-1].replace("2>", ""):
             marks.append(argv[-1].split()[1])
             return answer()
