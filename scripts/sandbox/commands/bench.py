@@ -17,8 +17,8 @@ from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.find import find_stack
 from sandbox.stack.keeping import measuring
+from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.resolve import parse_options, resolve_workload
 

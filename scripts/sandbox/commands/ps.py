@@ -9,7 +9,7 @@ from sandbox.commands.common.viewing import view_now
 from sandbox.console import ProgressDisplay
 from sandbox.report.stack_view import stack_lines, stacks_data
 from sandbox.stack.engine import Docker
-from sandbox.stack.find import all_stacks, find_stack
+from sandbox.stack.stack import all_stacks, find_stack
 
 HELP = ("a stack", 2)
 

@@ -11,7 +11,6 @@ from sandbox.plan.images import built_alias
 from sandbox.plan.versions import at_least
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import read_info
-from sandbox.stack.find import leftover_projects
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
 from sandbox.stack.inventory import inventory
 from sandbox.stack.kernel import KernelProbe, begin_kernel_probe
@@ -101,7 +100,7 @@ def _images(local: frozenset[str]) -> Check:
 
 
 def _leftovers(docker: Docker) -> Check:
-    found = leftover_projects(inventory(docker))
+    found = inventory(docker).leftovers()
     names = [stack_name(project, checkout) for project, checkout in found.items()]
     if not names:
         return Check("leftovers", "ok", "none: every stack is running")

@@ -13,9 +13,9 @@ from sandbox.stack.protocol import Engine
 class ImageFacts:
     """An image as the engine knows it: its id, the digest of a published one, the package version of a built one."""
 
-    image_id: str
-    digest: str | None
-    package_version: str | None
+    image_id: str | None = None
+    digest: str | None = None
+    package_version: str | None = None
 
 
 def engine_info(docker: Docker) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sandbox.errors import natural_order
 from sandbox.plan.compose import Identity
 from sandbox.stack.engine import Docker, Pending
-from sandbox.stack.naming import stack_name
 from sandbox.stack.protocol import StackInputs
 
 LABEL = "sandbox.stack"
@@ -16,11 +16,20 @@ HELPER = "helper"
 """Kind of a container that is not one of the plan's nodes."""
 
 
-def helper_options(owner: Identity, **more: str) -> list[str]:
-    """The ``--label`` options of a helper's container or network: `down` and `clean` find it by them."""
-    labels = {LABEL: owner.project, "sandbox.checkout": owner.checkout, "sandbox.kind": HELPER}
-    labels |= {f"sandbox.{name}": value for name, value in more.items()}
+def label_options(labels: Mapping[str, str]) -> list[str]:
+    """The ``--label`` options of a command that creates something."""
     return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
+
+
+def owner_options(owner: Identity, **more: str) -> list[str]:
+    """The ``--label`` options of whatever belongs to a stack: `down` and `clean` find it by them."""
+    own = {LABEL: owner.project, "sandbox.checkout": owner.checkout}
+    return label_options(own | {f"sandbox.{name}": value for name, value in more.items()})
+
+
+def helper_options(owner: Identity, **more: str) -> list[str]:
+    """Those of a helper's container or network."""
+    return owner_options(owner, kind=HELPER, **more)
 
 
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
@@ -87,13 +96,10 @@ class Inventory:
         found = {container.project: container.checkout for container in self.containers}
         return found | {project: checkout for _, project, checkout in (*self.networks, *self.volumes)}
 
-    def of(self, project: str) -> "Inventory":
-        """What belongs to one project."""
-        return Inventory(
-            tuple(item for item in self.containers if item.project == project),
-            tuple(item for item in self.networks if item[1] == project),
-            tuple(item for item in self.volumes if item[1] == project),
-        )
+    def leftovers(self) -> dict[str, str]:
+        """Project → checkout of stacks that a crash left behind: parts exist, but no container is running."""
+        alive = {container.project for container in self.containers if container.running}
+        return {project: checkout for project, checkout in self.projects().items() if project not in alive}
 
 
 def containers(docker: Docker, project: str | None = None) -> tuple[Container, ...]:
@@ -131,21 +137,20 @@ def _begin_things(docker: Docker, kind: str, name: str, project: str | None) -> 
 
 
 def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:
-    rows = _rows(pending.output())
-    return tuple((row["id"], row["project"], row["checkout"]) for row in rows)
+    return tuple((row["id"], row["project"], row["checkout"]) for row in _rows(pending))
 
 
 def _containers(pending: Pending) -> tuple[Container, ...]:
-    found = [_container(row) for row in _rows(pending.output())]
-    return tuple(sorted(found, key=lambda each: (each.project, _place(each.kind), natural(each.node))))
+    found = [_container(row) for row in _rows(pending)]
+    return tuple(sorted(found, key=lambda each: (each.project, _place(each.kind), natural_order(each.node))))
 
 
 def _place(kind: str) -> int:
     return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
 
 
-def _rows(text: str) -> Iterable[dict[str, str]]:
-    return [json.loads(line) for line in text.splitlines()]
+def _rows(pending: Pending) -> list[dict[str, str]]:
+    return [json.loads(line) for line in pending.output().splitlines()]
 
 
 def _container(row: Mapping[str, str]) -> Container:
@@ -171,14 +176,3 @@ def published_ports(text: str) -> dict[int, tuple[str, int]]:
         for number in range(int(last or first) - int(first) + 1):
             found[int(first) + number] = (host, int(outer) + number)
     return found
-
-
-def natural(name: str) -> tuple[str, int]:
-    """Sorting key of a node's name: ``pxc2`` before ``pxc10``."""
-    word = name.rstrip("0123456789")
-    return word, int(name[len(word) :] or 0)
-
-
-def name_of(container: Container) -> str:
-    """Name of the stack a container belongs to."""
-    return stack_name(container.project, container.checkout)

@@ -1,14 +1,16 @@
-"""The names of a stack: its name, its Compose project, the checkout it belongs to."""
+"""The names of a stack: its name, its Compose project, its checkout; and which stack the name in a command means."""
 
 import hashlib
 import re
 from pathlib import Path
 
-from sandbox.errors import SandboxError
+from sandbox.errors import SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
+from sandbox.stack.protocol import Note, OnEvent
 
 DEFAULT_NAME = "default"
+_START = "try: make up PROFILE=galera3+haproxy"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -46,3 +48,30 @@ def _mark(checkout: str) -> str:
 def name_option(name: str) -> str:
     """`` NAME=a`` for the commands that a message suggests; empty for the default stack."""
     return "" if name == DEFAULT_NAME else f" NAME={name}"
+
+
+def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent, checkout: Path = CHECKOUT) -> str:
+    """The project that a name (None: none was given) means among ``projects`` (project → checkout)."""
+    here = str(checkout)
+    ours = {stack_name(project, here): project for project, owner in projects.items() if owner == here}
+    wanted = check_name(name or DEFAULT_NAME)
+    own = project_name(wanted, checkout)
+    if own in projects:
+        return own
+    if wanted in ours:
+        return ours[wanted]
+    if name is None and len(ours) == 1:
+        ((only, project),) = ours.items()
+        on_event(Note(f"using the stack '{only}', the only one here"))
+        return project
+    raise _not_found(name, sorted(ours))
+
+
+def _not_found(name: str | None, known: list[str]) -> SandboxError:
+    if not known:
+        step = f"{_START} NAME={name}" if name else _START
+        return SandboxError(f"there is no stack '{name or DEFAULT_NAME}'", "no stacks here", step)
+    if name is None:
+        step = f"try: make ps   (then the same command with NAME={known[0]})"
+        return SandboxError("which stack is meant?", f"there are {', '.join(known)}", step)
+    return SandboxError(f"there is no stack '{name}'", did_you_mean(name, known), "try: make ps")

@@ -8,11 +8,10 @@ from pathlib import Path
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
-from sandbox.stack.find import choose_project
 from sandbox.stack.inventory import Inventory, inventory
 from sandbox.stack.keeping import give_up
 from sandbox.stack.locks import locked
-from sandbox.stack.naming import DEFAULT_NAME, project_name, stack_name
+from sandbox.stack.naming import DEFAULT_NAME, choose_project, project_name, stack_name
 from sandbox.stack.protocol import Note, OnEvent
 
 LOCK_PATIENCE_S = 60.0

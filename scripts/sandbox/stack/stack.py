@@ -1,69 +1,44 @@
-"""A running stack: its nodes, its roles, commands in its nodes, its logs. Implements the protocol."""
+"""A running stack: how a command finds it, its nodes, its roles, commands in its nodes. Implements the protocol."""
 
 import json
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.places import CHECKOUT
 from sandbox.stack import inventory, roles
-from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
-from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, ServerRole, SettingProof, StackInputs, StackNode
-from sandbox.stack.sql_session import SqlSessions
+from sandbox.stack.naming import choose_project, stack_name
+from sandbox.stack.node_commands import ExecStream, SqlSessions
+from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, OnEvent, ServerRole, SettingProof, StackNode
 
 
 class Stack:
-    """One stack on the engine, found by its label."""
+    """One stack on the engine, found by its label.
+
+    ``name``: of one started by hand, its project. ``profile``: the expression it was started from.
+    ``plan``: the hash of its plan. ``inputs``: what the user changed at `up`, in addition to the profile.
+    """
 
     def __init__(self, containers: Sequence[Container], docker: Docker) -> None:
         """``containers`` is every container of one project, at least one."""
-        self.containers = tuple(containers)
-        self.docker = docker
+        self.containers, self.docker = tuple(containers), docker
+        first = self.containers[0]
+        self.project, self.checkout = first.project, first.checkout
+        self.name = stack_name(first.project, first.checkout)
+        self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
+        self.members = [container for container in self.containers if container.kind != HELPER]
+        """The containers of the plan's nodes, without our helpers."""
         self._sql_sessions = SqlSessions(
             lambda node, argv: docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
         )
-
-    @property
-    def project(self) -> str:
-        """Compose project."""
-        return self.containers[0].project
-
-    @property
-    def checkout(self) -> str:
-        """Path of the checkout that it belongs to."""
-        return self.containers[0].checkout
-
-    @property
-    def name(self) -> str:
-        """Name of the stack; of one started by hand, its project."""
-        return inventory.name_of(self.containers[0])
-
-    @property
-    def profile(self) -> str:
-        """The expression it was started from."""
-        return self.containers[0].profile
-
-    @property
-    def plan(self) -> str:
-        """Hash of the plan it was started from."""
-        return self.containers[0].plan
-
-    @property
-    def inputs(self) -> StackInputs:
-        """What the user changed at `up`, in addition to the profile."""
-        return self.containers[0].inputs
-
-    @property
-    def members(self) -> list[Container]:
-        """The containers of the plan's nodes, without our helpers."""
-        return [container for container in self.containers if container.kind != HELPER]
 
     @property
     def publisher(self) -> Container | None:
@@ -101,7 +76,7 @@ class Stack:
 
     def nodes(self) -> list[StackNode]:
         """Every node of the plan, running or not, and external servers."""
-        own = [_stack_node(container, self._images.get(container.id)) for container in self.members]
+        own = [_stack_node(container, self._images.get(container.id, ImageFacts())) for container in self.members]
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
@@ -136,7 +111,7 @@ class Stack:
         """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line."""
         return self._sql_sessions.ask(node, argv, line, timeout_s)
 
-    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> "ExecStream":
+    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> ExecStream:
         """Starts a command in a node; ``stdin`` is written and left open until `close_stdin`."""
         process = self.docker.stream(*self._exec(node, argv, stdin is not None), stdin=stdin is not None)
         if process.stdin and stdin:
@@ -171,41 +146,22 @@ class Stack:
         return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
 
 
-class ExecStream:
-    """A command running in a node."""
+def all_stacks(docker: Docker) -> list[Stack]:
+    """Every stack of this tool on the engine, of any checkout."""
+    found = groupby(inventory.containers(docker), key=lambda each: each.project)
+    stacks = [Stack(list(group), docker) for _, group in found]
+    return [stack for stack in stacks if stack.members]
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
 
-    def lines(self) -> Iterator[str]:
-        """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
-        assert self._process.stdout is not None  # noqa: S101  (opened as a pipe by Docker.stream)
-        for line in self._process.stdout:
-            yield line.rstrip("\n")
+def find_stack(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> Stack:
+    """The stack of this checkout that a command means (None: no name was given).
 
-    def send(self, line: str) -> None:
-        """Sends a line of input to the command; lost where the command has ended."""
-        if self._process.stdin:
-            with suppress(BrokenPipeError):
-                self._process.stdin.write(line + "\n")
-                self._process.stdin.flush()
-
-    def close_stdin(self) -> None:
-        """Ends the command's input; harmless when repeated."""
-        if self._process.stdin:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-
-    def wait(self, timeout_s: float) -> int:
-        """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired as late:
-            raise TimeoutError(f"still running after {timeout_s} s") from late
-
-    def kill(self) -> None:
-        """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
-        end_group(self._process)
+    Without a name it is ``default``; where that does not exist and exactly one other does, that one, with a Note.
+    Raises SandboxError (exit 2) where no stack matches, or the command is ambiguous.
+    """
+    stacks = all_stacks(docker)
+    project = choose_project(name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout)
+    return next(stack for stack in stacks if stack.project == project)
 
 
 def death(docker: Docker, container: Container) -> str:
@@ -219,33 +175,19 @@ def death(docker: Docker, container: Container) -> str:
     return f"{state['Status']}{code}{memory}" + (f": {state['Error']}" if state.get("Error") else "")
 
 
-def _stack_node(container: Container, image: ImageFacts | None) -> StackNode:
+def _stack_node(container: Container, image: ImageFacts) -> StackNode:
     about = container.about
     return StackNode(
         name=container.node, term=about["term"], component=about["component"], kind=container.kind,  # type: ignore[arg-type]
         group_index=about["group"], family=about["family"], topology=about["topology"], image=container.image,
-        image_id=image.image_id if image else None, image_source=about["origin"],
-        digest=image.digest if image else None, package_version=image.package_version if image else None,
-        host=container.node, port=next(iter(about["ports"].values()), None),
+        image_id=image.image_id, image_source=about["origin"], digest=image.digest,
+        package_version=image.package_version, host=container.node, port=next(iter(about["ports"].values()), None),
     )  # fmt: skip
 
 
 def _external_node(entry: EntryPoint) -> StackNode:
-    blank = StackNode(
-        name=entry.node,
-        term="external",
-        component="external",
-        kind="external",
-        group_index=entry.group_index,
-        family=None,
-        topology=None,
-        image=None,
-        image_id=None,
-        image_source=None,
-        digest=None,
-        package_version=None,
-        host=entry.host,
-        port=entry.port,
-        has_container=False,
-    )
-    return replace(blank, family="mysql")
+    return StackNode(
+        name=entry.node, term="external", component="external", kind="external", group_index=entry.group_index,
+        family="mysql", topology=None, image=None, image_id=None, image_source=None, digest=None, package_version=None,
+        host=entry.host, port=entry.port, has_container=False,
+    )  # fmt: skip

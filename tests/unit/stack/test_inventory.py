@@ -2,7 +2,8 @@
 
 import pytest
 
-from sandbox.stack.inventory import containers, inventory, natural, published_ports
+from sandbox.errors import natural_order
+from sandbox.stack.inventory import containers, inventory, published_ports
 from sandbox.stack.naming import project_name
 from unit.stack.fake_docker import FakeDocker
 from unit.stack.small_stack import running_stack
@@ -44,7 +45,8 @@ def test_only_the_asked_stack_is_found(docker: FakeDocker) -> None:
     assert everything
     assert found.projects().keys() == {project_name("a")}
     assert inventory(docker).projects().keys() == {project_name("a"), project_name("b")}
-    assert inventory(docker).of(project_name("a")) == found
+    ours = [each for each in inventory(docker).containers if each.project == project_name("a")]
+    assert ours == list(found.containers)
 
 
 def test_a_container_without_our_further_labels_is_still_found(docker: FakeDocker) -> None:
@@ -67,4 +69,14 @@ def test_published_ports_are_read_one_by_one(text: str, expected: dict[int, tupl
 
 
 def test_numbers_count_as_numbers() -> None:
-    assert sorted(["pxc10", "pxc2", "pxc1"], key=natural) == ["pxc1", "pxc2", "pxc10"]
+    assert sorted(["pxc10", "pxc2", "pxc1"], key=natural_order) == ["pxc1", "pxc2", "pxc10"]
+
+
+def test_leftovers_are_stacks_of_which_nothing_runs() -> None:
+    docker = FakeDocker()
+    running_stack(docker, "mysql", name="alive")
+    running_stack(docker, "mysql", name="dead")
+    for name, container in docker.containers.items():
+        container["state"] = "exited" if "dead" in name else "running"
+    docker.volumes["v"] = {"sandbox.stack": "volume-only", "sandbox.checkout": "/x"}
+    assert inventory(docker).leftovers().keys() == {project_name("dead"), "volume-only"}

@@ -9,8 +9,9 @@ from sandbox.commands.common.viewing import view_now
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.report.stack_view import stack_lines
 from sandbox.stack.protocol import RunningStack
+from sandbox.stack.stack import all_stacks, find_stack
 from unit.stack.fake_docker import FakeDocker, answer
-from unit.stack.small_stack import running_stack
+from unit.stack.small_stack import Events, running_stack
 
 
 @pytest.fixture
@@ -120,3 +121,11 @@ def test_its_passwords_are_read_back_from_the_client(docker: FakeDocker) -> None
     stack = running_stack(docker, "mysql")
     docker.on("cat /sandbox/passwords", answer("one\ntwo\n"))
     assert stack.secrets() == {"one", "two"}
+
+
+def test_all_stacks_are_found_by_label() -> None:
+    docker = FakeDocker()
+    running_stack(docker, "mysql", name="a")
+    running_stack(docker, "mysql+replica1", name="b")
+    assert {stack.name: stack.profile for stack in all_stacks(docker)} == {"a": "mysql", "b": "mysql+replica1"}
+    assert find_stack("b", Events(), docker).profile == "mysql+replica1"

@@ -9,14 +9,13 @@ from sandbox.as_typed import as_typed
 from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
-from sandbox.stack.find import find_stack
 from sandbox.stack.inventory import Container
 from sandbox.stack.keeping import undisturbed
 from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
 from sandbox.stack.publish import addresses
 from sandbox.stack.remove import Removed
 from sandbox.stack.roles import explained, server_role
-from sandbox.stack.stack import Stack
+from sandbox.stack.stack import Stack, find_stack
 from sandbox.stack.up import Started
 
 

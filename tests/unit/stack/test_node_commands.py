@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.stack.sql_session import SqlSessions
+from sandbox.stack.node_commands import SqlSessions
 
 ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"

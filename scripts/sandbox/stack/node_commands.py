@@ -1,10 +1,14 @@
-"""A command that keeps running in a node and answers lines: starting Python there costs a third of a second."""
+"""Commands that keep running in a node: one whose lines are read as they arrive, and one that answers lines.
+
+The latter because starting Python there costs a third of a second.
+"""
 
 import queue
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from sandbox.stack.engine import end_group
 from sandbox.stack.protocol import ExecResult
@@ -12,6 +16,43 @@ from sandbox.stack.protocol import ExecResult
 ANSWER = "\x1e"
 """Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
 _REMEMBERED = 20
+
+
+class ExecStream:
+    """A command running in a node."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def lines(self) -> Iterator[str]:
+        """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
+        assert self._process.stdout is not None  # noqa: S101  (opened as a pipe by Docker.stream)
+        for line in self._process.stdout:
+            yield line.rstrip("\n")
+
+    def send(self, line: str) -> None:
+        """Sends a line of input to the command; lost where the command has ended."""
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+
+    def close_stdin(self) -> None:
+        """Ends the command's input; harmless when repeated."""
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    def wait(self, timeout_s: float) -> int:
+        """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as late:
+            raise TimeoutError(f"still running after {timeout_s} s") from late
+
+    def kill(self) -> None:
+        """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
+        end_group(self._process)
 
 
 class SqlSessions:
