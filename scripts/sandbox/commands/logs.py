@@ -6,8 +6,8 @@ import typer
 
 from sandbox.commands.common.options import Name, Node
 from sandbox.console import ProgressDisplay
+from sandbox.stack.access import logs as print_logs
 from sandbox.stack.engine import Docker
-from sandbox.stack.logs import logs as print_logs
 from sandbox.stack.stack import find_stack
 
 HELP = ("a stack", 6)

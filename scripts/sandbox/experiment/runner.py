@@ -25,7 +25,7 @@ from sandbox.run.execute import execute
 from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
 from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import RunningStack
-from sandbox.stack.refusals import NotReadyError
+from sandbox.stack.readiness import NotReadyError
 from sandbox.workloads.common.in_client import ask_script
 from sandbox.workloads.common.model import Event, Progress, Second
 

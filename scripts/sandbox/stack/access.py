@@ -1,16 +1,27 @@
-"""Access to a stack: an SQL client, a shell or a command, which takes over the terminal."""
+"""What the user does in a running stack: SQL in a client or from a file, a shell or a command, reading logs."""
 
+import heapq
+import queue
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TextIO
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.model import UserFile
+from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent
 from sandbox.stack.stack import Stack
 
 ROOT_CNF = "/sandbox/root.cnf"
 APP_CNF = "/sandbox/app.cnf"
+_INIT_MARK = "/sandbox/init"
+_INIT_LIMIT_S = 3600.0
 _SHELL = "command -v bash >/dev/null && exec bash; exec sh"
+_Line = tuple[str, str, str]
+"""(time, node, text)"""
 
 
 def client_argv(stack: Stack, entry: EntryPoint) -> list[str]:
@@ -70,3 +81,95 @@ def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
         )
     terminal = "-it" if sys.stdin.isatty() and sys.stdout.isatty() else "-i"
     return stack.docker.hand_over("exec", terminal, "--user", "0", container.id, *argv)
+
+
+def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
+    """Runs the file as root on a writer of every group where it has not run yet.
+
+    The client's container records it, and is removed with the data. Raises SandboxError: exit 1 where a server rejects
+    a statement, exit 4 where an earlier run was interrupted.
+    """
+    if init is None or (state := _init_state(stack)) == "done":
+        return
+    option = name_option(stack.name)
+    if state == "begun":
+        raise SandboxError(
+            f"INIT={init.name} was started by an earlier command and did not finish",
+            "the data may contain part of it; it is not run twice",
+            f"try: make down{option}   (then make up again)",
+            ExitCode.ENVIRONMENT,
+        )
+    _set_init_state(stack, "begun")
+    for entry in stack.entries.writers():
+        on_event(Note(f"running {init.name} on {entry.node}"))
+        result = stack.run(stack.client.node, client_argv(stack, entry), stdin=init.content, timeout_s=_INIT_LIMIT_S)
+        if result.code:
+            raise SandboxError(
+                f"INIT={init.name} failed on {entry.node}",
+                result.stderr.strip().rpartition("\n")[2],
+                f"try: make down{option}   (then fix the file and make up again)",
+                ExitCode.FAILED,
+            )
+    _set_init_state(stack, "done")
+
+
+def _init_state(stack: Stack) -> str:
+    return stack.run(stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]).stdout.strip()
+
+
+def _set_init_state(stack: Stack, state: str) -> None:
+    stack.run(stack.client.node, ["sh", "-c", f"echo {state} >{_INIT_MARK}"])
+
+
+def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None, tail: int | None = None) -> int:
+    """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with exit code 130.
+
+    ``tail``: only the last lines of each node.
+
+    Raises SandboxError (exit 2) for an unknown node.
+    """
+    containers = stack.members if node is None else [stack.container(node)]
+    named = len(containers) > 1
+    streams = [_LogStream(stack.docker, container, follow, tail) for container in containers]
+    out = out or sys.stdout
+    try:
+        for _, name, text in _as_they_come(streams) if follow else heapq.merge(*streams):
+            print(f"{name} | {text}" if named else text, file=out, flush=True)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:  # the reader, such as `head`, is done
+        sys.stdout = None  # nothing is left to be flushed at exit
+    finally:
+        for stream in streams:
+            end_group(stream.process)
+    return ExitCode.OK
+
+
+class _LogStream:
+    """The log of one node as (time, node, text)."""
+
+    def __init__(self, docker: Docker, container: Container, follow: bool, tail: int | None) -> None:
+        self._node = container.node
+        option = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
+        self.process = docker.stream("logs", "--timestamps", *option, container.id)
+
+    def __iter__(self) -> Iterator[_Line]:
+        for line in self.process.stdout or ():
+            time, _, text = line.rstrip("\n").partition(" ")
+            yield time, self._node, text
+
+
+def _as_they_come(streams: Sequence[_LogStream]) -> Iterator[_Line]:
+    """Lines of all streams as they arrive; each stream has its own reader thread."""
+    lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
+
+    def read(stream: _LogStream) -> None:
+        for line in stream:
+            lines.put(line)
+        lines.put(None)
+
+    for stream in streams:
+        threading.Thread(target=read, args=(stream,), daemon=True).start()
+    for _ in streams:
+        while (line := lines.get()) is not None:
+            yield line

@@ -1,30 +1,29 @@
 """Brings a stack up: rejects what cannot work, starts it with Compose, waits until it is ready; never twice at once."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.compose import compose_document, plan_hash
+from sandbox.plan.compose import compose_document, inputs, plan_hash
 from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import Secrets
+from sandbox.stack.access import run_init
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import Docker, Pending, problem
 from sandbox.stack.facts import begin_info, read_info
-from sandbox.stack.first_sql import run_init
-from sandbox.stack.inventory import HELPER, Inventory, containers, inventory
+from sandbox.stack.inventory import HELPER, Inventory, containers, inventory, stack_inputs
 from sandbox.stack.lifecycle import start_idle
 from sandbox.stack.locks import locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.preflight import check_resources
-from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
+from sandbox.stack.protocol import ExecResult, NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
-from sandbox.stack.refusals import another_stack, not_started
 from sandbox.stack.remove import LOCK_PATIENCE_S, remove_project
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots.restore import (
@@ -39,6 +38,13 @@ from sandbox.stack.snapshots.restore import (
 from sandbox.stack.snapshots.take import Wish
 from sandbox.stack.stack import Stack
 from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
+
+_KNOWN_REFUSALS = {
+    "no space left on device": "try: docker system df   (shows what uses it)",
+    "non-overlapping": "try: make clean   (every stack uses one of the engine's networks)",
+    "no such image": "try: make images PROFILE={profile}",
+}
+"""The end of the engine's reason → the next step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,7 @@ class _Start:
         """Raises SandboxError (exit 2) where another plan's stack has the name."""
         found = containers(self.docker, self.project)
         if found and Stack(found, self.docker).plan != plan_hash(self.plan):
-            raise another_stack(Stack(found, self.docker), self.plan)
+            raise _another_stack(Stack(found, self.docker), self.plan)
 
     def announce(self) -> None:
         """Prints the first line; a refusal comes before it, and consists of its three lines only."""
@@ -167,7 +173,7 @@ class _Start:
             return False
         stack = Stack(there.containers, self.docker)
         if stack.plan != plan_hash(self.plan):
-            raise another_stack(stack, self.plan)
+            raise _another_stack(stack, self.plan)
         missing = {node.name for node in self.plan.nodes} - {each.node for each in stack.members}
         if not missing:
             return True
@@ -222,7 +228,7 @@ class _Start:
             self.made = False
             if isinstance(problem, NotRestoredError):
                 raise
-            raise not_started(problem.argv, problem.answer, self.plan) from problem
+            raise _not_started(problem.argv, problem.answer, self.plan) from problem
         return Stack(containers(self.docker, self.project), self.docker)
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
@@ -250,3 +256,44 @@ class _Start:
 
 def _interrupted(what: str, known: str, next_step: str) -> SandboxError:
     return SandboxError(what, known, next_step, ExitCode.INTERRUPTED)
+
+
+def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
+    """The difference between the stack that has the name and the plan that needs it."""
+    option = name_option(stack.name)
+    if stack.profile != plan.profile:
+        what = f"the stack '{stack.name}' has another profile: {stack.profile}"
+        known = f"the requested profile is {plan.profile}"
+    else:
+        what = f"the stack '{stack.name}' has the same profile, but other inputs"
+        known = (
+            _input_differences(stack, plan)
+            or "a component, setting or image reference of the checkout has changed since"
+        )
+    return SandboxError(what, known, f"try: make down{option}   (or the same command with another NAME)")
+
+
+def _input_differences(stack: Stack, plan: Plan) -> str:
+    now, then = asdict(stack_inputs(inputs(plan))), asdict(stack.inputs)
+    words = {
+        "assignments": "SET", "cpus": "CPUS", "memory": "MEMORY", "cpuset": "cpuset", "image": "IMAGE",
+        "cnf_sha256": "CNF", "init_sha256": "INIT",
+    }  # fmt: skip
+    pairs = [(word, _shown(then[name]), _shown(now[name])) for name, word in words.items() if then[name] != now[name]]
+    return "; ".join(f"{word} was {old}, now {new}" for word, old, new in pairs)
+
+
+def _shown(value: object) -> str:
+    if not value:
+        return "not given"
+    return " ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)[:16]
+
+
+def _not_started(argv: Sequence[str], answer: ExecResult, plan: Plan) -> SandboxError:
+    """Compose could not create the stack: nothing of it ran, and what it created is removed."""
+    last = answer.stderr.strip().rpartition("\n")[2]
+    for sign, next_step in _KNOWN_REFUSALS.items():
+        if sign in last.lower():
+            step = next_step.format(profile=plan.profile)
+            return SandboxError(f"the engine cannot start {plan.profile}", last, step, ExitCode.ENVIRONMENT)
+    return problem(argv, answer)

@@ -11,7 +11,7 @@ from sandbox.experiment.runner import Advance
 from sandbox.plan.model import PlanRequest
 from sandbox.results.store import ResultFolder
 from sandbox.stack.protocol import RunningStack
-from sandbox.stack.refusals import NotReadyError
+from sandbox.stack.readiness import NotReadyError
 from unit.experiment.small_matrix import Engine, experiment, records, run
 from unit.fake_stack import FakeStack
 

@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.access import shell, sql
+from sandbox.stack.access import logs, shell, sql
 from sandbox.stack.lifecycle import restart, start, stop
-from sandbox.stack.logs import logs
 from sandbox.stack.protocol import NodeEvent
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
