@@ -9,9 +9,9 @@ from integration.live import CHECKOUT, leftovers, run, sandbox
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.image_override import image_override
+from sandbox.stack.lifecycle import down
 from sandbox.stack.naming import project_name
 from sandbox.stack.planning import planned
-from sandbox.stack.remove import down
 from sandbox.stack.up import UpOptions, up
 
 pytestmark = pytest.mark.docker

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from sandbox.commands import clean
-from sandbox.stack import remove
+from sandbox.stack import lifecycle
 from sandbox.stack.snapshots import store
 
 
@@ -23,8 +23,8 @@ def removed(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
         return []
 
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(remove, "of_checkout", lambda *_: {"sandbox-a-123": "/x"})
-    monkeypatch.setattr(remove, "clean", clean_up)
+    monkeypatch.setattr(lifecycle, "of_checkout", lambda *_: {"sandbox-a-123": "/x"})
+    monkeypatch.setattr(lifecycle, "clean", clean_up)
     monkeypatch.setattr(store, "count", lambda *_: 1)
     monkeypatch.setattr(store, "forget_all", lambda *_: (1, 0))
     return seen
@@ -53,7 +53,7 @@ def test_it_does_not_ask_who_says_so_or_is_no_terminal(
 def test_where_nothing_is_it_says_so(
     removed: list[Mapping[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(remove, "of_checkout", lambda *_: {})
+    monkeypatch.setattr(lifecycle, "of_checkout", lambda *_: {})
     monkeypatch.setattr(store, "count", lambda *_: 0)
     clean.command()
     assert capsys.readouterr().out == "nothing to remove\n" and not removed

@@ -19,8 +19,8 @@ from sandbox.experiment.runner import Advance
 from sandbox.experiment.schedule import schedule
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.calibration_file import calibration_path
-from sandbox.stack.keeping import somebody_measures
 from sandbox.stack.planning import offline_plan
+from sandbox.stack.snapshots.background import somebody_measures
 
 OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
 

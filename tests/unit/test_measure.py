@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.commands import bench
 from sandbox.commands.bench import BenchOptions
-from sandbox.stack.keeping import somebody_measures
+from sandbox.stack.snapshots.background import somebody_measures
 
 OPTIONS = BenchOptions("oltp_read_only", [], {}, None, None, False)
 

@@ -17,7 +17,7 @@ from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.keeping import measuring
+from sandbox.stack.snapshots.background import measuring
 from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.resolve import parse_options, resolve_workload

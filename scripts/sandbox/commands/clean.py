@@ -9,7 +9,7 @@ import typer
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
 from sandbox.places import CHECKOUT
-from sandbox.stack import remove
+from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
 from sandbox.stack.snapshots import store
@@ -23,11 +23,11 @@ def command(
 ) -> None:
     """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
-    projects = remove.of_checkout(all_, docker)
+    projects = lifecycle.of_checkout(all_, docker)
     if sys.stdin.isatty() and not yes and not _agreed(projects, store.count(docker, None if all_ else str(CHECKOUT))):
         return
     with ProgressDisplay("clean") as progress:
-        for removed in remove.clean(projects, progress, docker):
+        for removed in lifecycle.clean(projects, progress, docker):
             progress.line(removed_text(removed))
         gone, others = store.forget_all(docker, None if all_ else str(CHECKOUT))
         if gone:

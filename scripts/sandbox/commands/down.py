@@ -3,7 +3,7 @@
 from sandbox.commands.common.options import Name
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
-from sandbox.stack import remove
+from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 
 HELP = ("a stack", 10)
@@ -12,4 +12,4 @@ HELP = ("a stack", 10)
 def command(name: Name = None) -> None:
     """Remove a stack: containers, networks, volumes."""
     with ProgressDisplay("down") as progress:
-        progress.line(removed_text(remove.down(name, progress, Docker())))
+        progress.line(removed_text(lifecycle.down(name, progress, Docker())))

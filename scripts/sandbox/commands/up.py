@@ -29,8 +29,8 @@ from sandbox.plan.planner import make_plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import begin_info
 from sandbox.stack.images import engine_availability
-from sandbox.stack.keeping import begin_keeping
 from sandbox.stack.naming import DEFAULT_NAME, check_name
+from sandbox.stack.snapshots.background import begin_keeping
 from sandbox.stack.up import UpOptions
 from sandbox.stack.up import up as bring_up
 

@@ -16,10 +16,10 @@ from sandbox.run.open_run import open_stack
 from sandbox.run.state import BenchRequest, RunEndedError
 from sandbox.run.steps import wait_until_applied
 from sandbox.stack.engine import Docker
+from sandbox.stack.lifecycle import down
 from sandbox.stack.locks import locked
 from sandbox.stack.planning import planned_base_directories
 from sandbox.stack.protocol import OnEvent, RunningStack
-from sandbox.stack.remove import down
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up

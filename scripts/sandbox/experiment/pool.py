@@ -10,9 +10,9 @@ from sandbox.experiment.dataset import DatasetMaker, first_start
 from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker
+from sandbox.stack.lifecycle import down
 from sandbox.stack.planning import planned_base_directories
 from sandbox.stack.protocol import OnEvent, RunningStack
-from sandbox.stack.remove import down
 from sandbox.stack.snapshots.restore import usable_base_directories
 from sandbox.stack.up import UpOptions, up
 

@@ -23,46 +23,49 @@ def lock_folder() -> Path:
 
 
 @contextmanager
+def opened(names: Iterable[str]) -> Iterator[list[int]]:
+    """The files of these locks, not locked yet; a lock ends when the last process with it open closes it or dies."""
+    folder = lock_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptors = [os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in names]
+    try:
+        yield descriptors
+    finally:
+        for each in descriptors:
+            os.close(each)
+
+
+@contextmanager
 def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = None) -> Iterator[int]:
     """Holds the lock ``name``; yields its file descriptor, for a child that must hold it after we exit.
 
     ``on_wait`` is called once where another process has it. Raises SandboxError (exit 4) past ``patience_s``.
     """
-    folder = lock_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with opened([name]) as (descriptor,):
         _acquire(descriptor, name, on_wait, patience_s)
         os.ftruncate(descriptor, 0)  # what the last holder left in it
         yield descriptor
-    finally:
-        os.close(descriptor)  # the lock itself goes when the last process that has it open closes or dies
 
 
 @contextmanager
 def shared(name: str) -> Iterator[None]:
     """Holds the lock ``name`` together with others that share it; waits for a claim on it, which is always brief."""
-    folder = lock_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    with opened([name]) as (descriptor,):
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
 def claimed(names: Iterable[str], shared: bool = False) -> Iterator[bool]:
     """Tries to hold every lock, without waiting; yields whether it does. ``shared``: together with others."""
-    folder = lock_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptors = [os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in names]
-    try:
+    with opened(names) as descriptors:
         yield all(_try(each, fcntl.LOCK_SH if shared else fcntl.LOCK_EX) for each in descriptors)
-    finally:
-        for each in descriptors:
-            os.close(each)
+
+
+def is_held(name: str) -> bool:
+    """Whether another process holds a lock now."""
+    with claimed([name]) as free:
+        return not free
 
 
 def _acquire(descriptor: int, name: str, on_wait: Callable[[], None], patience_s: float | None) -> None:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sandbox.stack.inventory import HELPER
+from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import locked
 from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
@@ -61,44 +61,18 @@ def _create(stack: Stack) -> None:
             (each, port_name, port) for each in stack.members for port_name, port in each.about["ports"].items()
         )
     }
-    labels = _labels(stack, forwards)
-    docker.ask("network", "create", *_label_options(labels), public)
+    targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
+    labels = helper_options(
+        stack.identity, profile=stack.profile, plan=stack.plan, node=_NODE, forwards=json.dumps(targets)
+    )
+    docker.ask("network", "create", *labels, public)
     ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
     docker.ask(
-        "create",
-        "--name",
-        name,
-        "--hostname",
-        _NODE,
-        "--network",
-        public,
-        *_label_options(labels),
-        *ports,
-        "--entrypoint",
-        "bash",
-        stack.client.image,
-        "-c",
-        _script(forwards),
-    )
+        "create", "--name", name, "--hostname", _NODE, "--network", public, *labels, *ports, "--entrypoint", "bash",
+        stack.client.image, "-c", _script(forwards),
+    )  # fmt: skip
     docker.ask("network", "connect", f"{stack.project}_stack", name)
     docker.ask("start", name)
-
-
-def _labels(stack: Stack, forwards: Mapping[int, tuple[str, str, int]]) -> dict[str, str]:
-    targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
-    return {
-        "sandbox.stack": stack.project,
-        "sandbox.checkout": stack.checkout,
-        "sandbox.profile": stack.profile,
-        "sandbox.plan": stack.plan,
-        "sandbox.node": _NODE,
-        "sandbox.kind": HELPER,
-        "sandbox.forwards": json.dumps(targets),
-    }
-
-
-def _label_options(labels: Mapping[str, str]) -> list[str]:
-    return [option for name, value in labels.items() for option in ("--label", f"{name}={value}")]
 
 
 def _script(forwards: Mapping[int, tuple[str, str, int]]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
+from sandbox.plan.compose import Identity
 from sandbox.stack import inventory, roles
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
@@ -32,6 +33,7 @@ class Stack:
         self.containers, self.docker = tuple(containers), docker
         first = self.containers[0]
         self.project, self.checkout = first.project, first.checkout
+        self.identity = Identity(first.project, first.checkout)
         self.name = stack_name(first.project, first.checkout)
         self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
         self.members = [container for container in self.containers if container.kind != HELPER]

@@ -1,14 +1,14 @@
-"""restart, stop, start; the ways in: SQL client, shell, logs."""
+"""restart, stop, start; down and clean: exactly what carries the label, whatever is left."""
 
-import io
-import sys
+from pathlib import Path
 
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.access import logs, shell, sql
-from sandbox.stack.lifecycle import restart, start, stop
-from sandbox.stack.protocol import NodeEvent
+from sandbox.stack.inventory import inventory
+from sandbox.stack.lifecycle import clean, down, of_checkout, restart, start, stop
+from sandbox.stack.naming import project_name
+from sandbox.stack.protocol import ExecResult, NodeEvent
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -19,17 +19,6 @@ def docker() -> FakeDocker:
     fake = FakeDocker()
     fake.on("sh /sandbox/probe role", answer("writer\n"))
     return fake
-
-
-class Terminal:
-    """Standard input that is, or is not, a terminal."""
-
-    def __init__(self, terminal: bool) -> None:
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        """As told."""
-        return self._terminal
 
 
 def test_stop_keeps_containers_and_start_waits_for_ready(docker: FakeDocker) -> None:
@@ -68,60 +57,79 @@ def test_restart_touches_one_node_and_waits_for_all(docker: FakeDocker) -> None:
     assert any(isinstance(each, NodeEvent) and (each.node, each.state) == ("mysql1", "ready") for each in events)
 
 
-@pytest.mark.parametrize(("terminal", "option"), [(True, "-it"), (False, "-i")])
-def test_sql_takes_the_terminal_or_reads_its_input(
-    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch, terminal: bool, option: str
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(terminal))
-    sql(running_stack(docker, "mysql+replica1"), "replica1", Events())
-    command = docker.calls[-1]
-    assert command[:2] == ("exec", option)
-    assert command[3:] == ("mysql", "--defaults-file=/sandbox/root.cnf", "-h", "replica1", "-P", "3306")
+@pytest.fixture
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
+    """An engine on which somebody else has things."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fake = FakeDocker()
+    fake.add("theirs", {"com.example": "1"})
+    fake.volumes["theirs"] = fake.networks["theirs"] = {}
+    return fake
 
 
-def test_sql_through_a_proxy_is_the_applications_user(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(False))
-    sql(running_stack(docker, "mysql+balancer"), None, Events())
-    assert "--defaults-file=/sandbox/app.cnf" in docker.calls[-1]
-    assert docker.calls[-1][-3:] == ("balancer1", "-P", "3306")
+def test_down_removes_one_stack_and_nothing_else(shared: FakeDocker) -> None:
+    running_stack(shared, "mysql+replica1", name="a")
+    running_stack(shared, "mysql", name="b")
+    removed = down("a", Events(), shared)
+    assert (removed.name, removed.containers, removed.networks) == ("a", 3, 1)
+    assert removed.volumes == len([call for call in shared.called("volume", "rm") for _ in call[3:]])
+    assert inventory(shared).projects().keys() == {project_name("b")}
+    assert "theirs" in shared.containers and "theirs" in shared.volumes and "theirs" in shared.networks
+    assert not [call for call in shared.calls if "prune" in call]
 
 
-def test_sql_hands_on_the_clients_exit_code(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(False))
-    docker.on("^exec -i ", answer(code=1))
-    assert sql(running_stack(docker, "mysql"), None, Events()) == 1
+@pytest.mark.parametrize("kind", ["volumes", "networks"])
+def test_what_a_crash_left_half_made_goes_too(shared: FakeDocker, kind: str) -> None:
+    labels = {"sandbox.stack": project_name("default"), "sandbox.checkout": "x"}
+    getattr(shared, kind)["half"] = labels
+    assert down("default", Events(), shared).anything
+    assert inventory(shared).empty
 
 
-def test_a_shell_needs_a_node_that_runs(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(False))
-    stack = running_stack(docker, "mysql")
-    shell(stack, "mysql1")
-    assert docker.calls[-1][:4] == ("exec", "-i", "--user", "0")
-    docker.state("mysql1", "exited")
-    with pytest.raises(SandboxError) as stopped:
-        shell(stack.refreshed(), "mysql1")
-    assert stopped.value.exit_code == ExitCode.ENVIRONMENT
+def test_down_of_nothing_is_no_error(shared: FakeDocker) -> None:
+    assert not down(None, Events(), shared).anything
+    assert not down("nothing", Events(), shared).anything
 
 
-def test_logs_of_several_nodes_come_in_the_order_of_time(docker: FakeDocker) -> None:
-    docker.on("^logs .*mysql1", answer("2026-01-01T00:00:01Z one\n2026-01-01T00:00:03Z three\n"))
-    docker.on("^logs .*replica1", answer("2026-01-01T00:00:02Z two\n"))
-    docker.on("^logs .*client1", answer(""))
-    out = io.StringIO()
-    assert logs(running_stack(docker, "mysql+replica1"), None, follow=False, out=out) == ExitCode.OK
-    assert out.getvalue().splitlines() == ["mysql1 | one", "replica1 | two", "mysql1 | three"]
+def test_what_appears_while_it_removes_is_removed_as_well(shared: FakeDocker) -> None:
+    stack = running_stack(shared, "mysql")
+
+    def removing(argv: tuple[str, ...]) -> ExecResult:
+        for identifier in argv[3:]:
+            shared.containers.pop(identifier, None)
+        if not shared.called("network", "rm"):
+            shared.add("late", {"sandbox.stack": stack.project})
+        return answer()
+
+    shared.on("^rm ", removing)
+    down("default", Events(), shared)
+    assert inventory(shared).empty
 
 
-def test_the_log_of_one_node_is_its_own_lines(docker: FakeDocker) -> None:
-    docker.on("^logs", answer("2026-01-01T00:00:01Z one | two\n"))
-    out = io.StringIO()
-    logs(running_stack(docker, "mysql"), "mysql1", follow=True, out=out)
-    assert out.getvalue() == "one | two\n"
-    assert "--follow" in docker.calls[-1]
+def test_what_stays_is_an_error_with_the_engines_reason(shared: FakeDocker) -> None:
+    running_stack(shared, "mysql")
+    shared.on("^network rm", answer(code=1, stderr="Error: network has active endpoints"))
+    with pytest.raises(SandboxError) as stays:
+        down(None, Events(), shared)
+    assert stays.value.exit_code == ExitCode.ENVIRONMENT
+    assert stays.value.known == "Error: network has active endpoints"
 
 
-def test_followed_logs_all_arrive(docker: FakeDocker) -> None:
-    docker.on("^logs", lambda argv: answer(f"t {argv[-1][-6:]}\n"))
-    out = io.StringIO()
-    logs(running_stack(docker, "mysql+replica1"), None, follow=True, out=out)
-    assert sorted(out.getvalue().splitlines()) == ["client1 | lient1", "mysql1 | mysql1", "replica1 | plica1"]
+def test_a_stack_started_by_hand_goes_by_its_project(shared: FakeDocker) -> None:
+    running_stack(shared, "mysql")
+    for things in (shared.networks, shared.volumes, {key: each["labels"] for key, each in shared.containers.items()}):
+        for labels in things.values():
+            if "sandbox.stack" in labels:
+                labels["sandbox.stack"] = "byhand"
+    assert down("byhand", Events(), shared).containers == 2
+    assert inventory(shared).empty
+
+
+def test_clean_takes_this_checkouts_stacks_and_all_of_them_when_asked(shared: FakeDocker) -> None:
+    running_stack(shared, "mysql", name="a")
+    running_stack(shared, "mysql", name="b")
+    shared.volumes["v"] = {"sandbox.stack": "sandbox-c-123456", "sandbox.checkout": "/elsewhere"}
+    assert {removed.name for removed in clean(of_checkout(False, shared), Events(), shared)} == {"a", "b"}
+    assert inventory(shared).projects().keys() == {"sandbox-c-123456"}
+    assert [removed.volumes for removed in clean(of_checkout(True, shared), Events(), shared)] == [1]
+    assert inventory(shared).empty

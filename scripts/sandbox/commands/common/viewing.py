@@ -10,11 +10,11 @@ from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.inventory import Container
-from sandbox.stack.keeping import undisturbed
+from sandbox.stack.lifecycle import Removed
 from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
 from sandbox.stack.publish import addresses
-from sandbox.stack.remove import Removed
 from sandbox.stack.roles import explained, server_role
+from sandbox.stack.snapshots.background import undisturbed
 from sandbox.stack.stack import Stack, find_stack
 from sandbox.stack.up import Started
 

@@ -1,5 +1,6 @@
 """Makes a base data directory: one server's first start, without a network, shut down cleanly and kept."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ from sandbox.plan.compose import Identity, compose_document, plan_hash
 from sandbox.plan.model import Plan
 from sandbox.stack.create import node_archive, unescaped
 from sandbox.stack.engine import Docker
-from sandbox.stack.inventory import HELPER, LABEL
+from sandbox.stack.inventory import helper_options, owner_options
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import copy_stopped, snapshot_mount
@@ -52,14 +53,10 @@ class _FirstStart:
     def _volume(self, name: str) -> str:
         return f"{self.identity.project}_{_NODE}-{name}"
 
-    def _labels(self) -> list[str]:
-        labels = {LABEL: self.identity.project, "sandbox.checkout": self.identity.checkout}
-        return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
-
     def run_to_its_end(self) -> None:
         """Starts the server for the first time, until it answers, and shuts it down cleanly."""
         for name in self.targets:
-            self.docker.ask("volume", "create", *self._labels(), self._volume(name))
+            self.docker.ask("volume", "create", *owner_options(self.identity), self._volume(name))
         self.container = self.docker.ask("create", *self._options(), self.node.image, *self._arguments()).strip()
         self.docker.ask("cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0))
         self.docker.ask("start", self.container)
@@ -75,8 +72,7 @@ class _FirstStart:
             )
 
     def _options(self) -> list[str]:
-        options = ["--network", "none", "--hostname", self.node.name, *self._labels()]
-        options += ["--label", f"sandbox.kind={HELPER}", "--label", f"sandbox.node={_NODE}"]
+        options = ["--network", "none", "--hostname", self.node.name, *helper_options(self.identity, node=_NODE)]
         options += ["--user", self.service["user"]] if "user" in self.service else []
         for name, value in self.service.get("environment", {}).items():
             options += ["--env", unescaped(f"{name}={value}")]
@@ -93,13 +89,12 @@ class _FirstStart:
         key, names = plan_hash(self.plan), list(self.targets)
         mounts = [snapshot_mount(store.volume_name(key))]
         mounts += [f"{self._volume(name)}:/from/{name}:ro" for name in names]
-        image, identity = self.plan.client.image, self.identity
-        size = copy_stopped(self.docker, image, identity.project, identity.checkout, mounts)
+        size = copy_stopped(self.docker, self.plan.client.image, self.identity, mounts)
         image_id = self.docker.ask("image", "inspect", "--format", "{{.Id}}", self.node.image).strip()
         return Facts(
             key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
             uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(names, self.node.name),
-            bytes=size, made_unix_s=store.now_unix_s(),
+            bytes=size, made_unix_s=time.time(),
         )  # fmt: skip
 
     def remove(self) -> None:

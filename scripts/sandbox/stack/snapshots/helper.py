@@ -5,16 +5,12 @@ import subprocess
 import uuid
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from types import TracebackType
 from typing import Any, Self
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import Identity
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import helper_options
-from sandbox.stack.snapshots import in_helper
-
-_SNAPSHOT = "/snapshot"
 
 
 class CopyHelper:
@@ -24,17 +20,16 @@ class CopyHelper:
         self,
         docker: Docker,
         image: str,
-        project: str,
-        checkout: str,
+        owner: Identity,
         volumes: Sequence[str],
         mounts: Sequence[str] = (),
     ) -> None:
         """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new."""
-        options = helper_options(Identity(project, checkout), node="snapshot1")
+        options = helper_options(owner, node="snapshot1")
         options += [word for volume in volumes for word in ("--volume", volume)]
         options += [word for mount in mounts for word in ("--mount", mount)]
-        source = files(in_helper).joinpath("copy_volumes.py").read_text(encoding="utf-8")
-        self._docker, self._name = docker, f"{project}-helper-{uuid.uuid4().hex[:8]}"
+        source = files("sandbox.stack.snapshots").joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")
+        self._docker, self._name = docker, f"{owner.project}-helper-{uuid.uuid4().hex[:8]}"
         self._process: subprocess.Popen[str] = docker.stream(
             "run", "--rm", "--name", self._name, "--interactive", "--network", "none", "--user", "0", *options, image,
             "python3", "-u", "-c", source, stdin=True,
@@ -43,9 +38,7 @@ class CopyHelper:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._process.stdin:
             self._process.stdin.close()
         if kind is None:
@@ -74,10 +67,10 @@ class CopyHelper:
         return answer["bytes"] if isinstance(answer["bytes"], int) else None
 
 
-def copy_stopped(docker: Docker, image: str, project: str, checkout: str, mounts: Sequence[str]) -> int:
+def copy_stopped(docker: Docker, image: str, owner: Identity, mounts: Sequence[str]) -> int:
     """Copies all at /from, of stopped servers, into the snapshot; returns its size in bytes. SandboxError (exit 4)."""
     names = [mount.partition(":/from/")[2].removesuffix(":ro") for mount in mounts if ":/from/" in mount]
-    with CopyHelper(docker, image, project, checkout, mounts) as helper:
+    with CopyHelper(docker, image, owner, mounts) as helper:
         for work in ("first", "second"):
             helper.ask(work, names)
         return helper.ask("finish", names) or 0
@@ -85,4 +78,4 @@ def copy_stopped(docker: Docker, image: str, project: str, checkout: str, mounts
 
 def snapshot_mount(volume: str) -> str:
     """The mount of the volume of a snapshot in the making."""
-    return f"{volume}:{_SNAPSHOT}"
+    return f"{volume}:/snapshot"

@@ -116,29 +116,18 @@ def fill_volumes(
     ``filled`` is called when the files are in place: the container is then still ending.
     """
     keys = sorted({each.facts.key for each in filling.snapshots})
+    volumes = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
     with store.claim(keys, to_read=True) as ours:
         if not ours or not all(store.find(docker, key) for key in keys):
             raise NotRestoredError("it is being made again")
         try:
-            _fill(docker, filling, targets, image, identity, filled)
+            with CopyHelper(docker, image, identity, volumes, targets) as helper:
+                helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
+                filled()
+            for snapshot in filling.snapshots:
+                store.touch(snapshot)
             return
         except SandboxError as problem:
             failure = problem
     store.forget(docker, keys)
     raise NotRestoredError(failure.known) from failure
-
-
-def _fill(
-    docker: Docker,
-    filling: Filling,
-    targets: Sequence[str],
-    image: str,
-    identity: Identity,
-    filled: Callable[[], object],
-) -> None:
-    sources = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
-    with CopyHelper(docker, image, identity.project, identity.checkout, sources, targets) as helper:
-        helper.ask("restore", {name: asdict(each) for name, each in filling.sources.items()})
-        filled()
-    for snapshot in filling.snapshots:
-        store.touch(snapshot)

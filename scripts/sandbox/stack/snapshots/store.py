@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from sandbox.stack.engine import Docker
+from sandbox.stack.inventory import label_options
 from sandbox.stack.locks import cache_folder, claimed
 
 LABEL = "sandbox.snapshot"
@@ -110,9 +110,8 @@ def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[
 
 def _create(docker: Docker, key: str, profile: str, checkout: str) -> None:
     discard(docker, key)
-    labels = {LABEL: key, "sandbox.profile": profile, "sandbox.checkout": checkout}
-    options = [option for name, value in labels.items() for option in ("--label", f"{name}={value}")]
-    docker.ask("volume", "create", *options, volume_name(key))
+    labels = label_options({LABEL: key, "sandbox.profile": profile, "sandbox.checkout": checkout})
+    docker.ask("volume", "create", *labels, volume_name(key))
 
 
 def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[bool]:
@@ -180,8 +179,3 @@ def _read(path: Path) -> Snapshot | None:
         return Snapshot(facts, path.stat().st_mtime)
     except (OSError, ValueError):
         return None
-
-
-def now_unix_s() -> float:
-    """Seconds since 1970."""
-    return time.time()

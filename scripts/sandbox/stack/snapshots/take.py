@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,11 +76,11 @@ def take_stopped(stack: Stack, wish: Wish) -> None:
 
     def copied() -> Facts:
         mounts = _mounts(stack, wish, volumes)
-        size = copy_stopped(stack.docker, client["Image"], stack.project, stack.checkout, mounts)
+        size = copy_stopped(stack.docker, client["Image"], stack.identity, mounts)
         return Facts(
             key=wish.key, profile=stack.profile, checkout=stack.checkout, images=_images(inspected), uuid=wish.uuid,
             positions=dict.fromkeys(each.node for each in servers), volumes=volumes, bytes=size,
-            made_unix_s=store.now_unix_s(),
+            made_unix_s=time.time(),
         )  # fmt: skip
 
     store.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
@@ -103,7 +104,7 @@ def _copied(
     copier: str,
 ) -> Facts | None:
     names = list(volumes)
-    with CopyHelper(stack.docker, copier, stack.project, stack.checkout, _mounts(stack, wish, volumes)) as helper:
+    with CopyHelper(stack.docker, copier, stack.identity, _mounts(stack, wish, volumes)) as helper:
         helper.ask("first", names)
         before = {each.node: _position(stack, each) for each in servers}
         with _paused(servers):
@@ -113,7 +114,7 @@ def _copied(
         size = helper.ask("finish", names) or 0
     return Facts(
         key=wish.key, profile=stack.profile, checkout=stack.checkout, images=dict(images), uuid=wish.uuid,
-        positions=before, volumes=dict(volumes), bytes=size, made_unix_s=store.now_unix_s(),
+        positions=before, volumes=dict(volumes), bytes=size, made_unix_s=time.time(),
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
-"""Takes snapshots in the background: a process that holds the stack's lock, which contains its id.
+"""Snapshots taken in the background, after `up` has printed its summary, by a process that holds the stack's lock.
 
-Never during a measurement, of any stack: each of the two announces itself first and then looks for the other.
-If both start at once, the measurement waits and the snapshot is skipped, so they never wait for each other forever.
+The lock's file contains the id of the process. Never during a measurement, of any stack: each of the two announces
+itself first and then looks for the other. If both start at once, the measurement waits and the snapshot is skipped, so
+they never wait for each other forever.
 """
 
 import fcntl
@@ -10,18 +11,27 @@ import os
 import signal
 import subprocess
 import sys
+import time
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from typing import Any
 
 from sandbox.places import HERE
+from sandbox.plan.compose import Identity
 from sandbox.plan.model import PlanRequest
-from sandbox.stack.locks import claimed, lock_folder, locked, shared
+from sandbox.stack.engine import Docker
+from sandbox.stack.inventory import containers
+from sandbox.stack.locks import cache_folder, is_held, lock_folder, locked, opened, shared
 from sandbox.stack.naming import name_option
+from sandbox.stack.planning import planned
 from sandbox.stack.protocol import Note, OnEvent
-from sandbox.stack.snapshots.take import Wish
+from sandbox.stack.snapshots.base_directory import ensure_base_directory
+from sandbox.stack.snapshots.take import Wish, take
+from sandbox.stack.stack import Stack
 
-MODULE = "sandbox.stack.snapshots.keep"
+MODULE = "sandbox.stack.snapshots.background"
 _MARK = "snapshot"
 _PATIENCE_S = 60.0
 _MEASURING, _KEEPING = "measuring", "snapshots"
@@ -35,10 +45,8 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
 
     Does nothing while another command is working on the stack, or measuring on any stack.
     """
-    folder = lock_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    ours, keeping = (os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o600) for name in (project, _KEEPING))
-    try:
+    # The process has its own descriptors; the locks end with it.
+    with opened((project, _KEEPING)) as (ours, keeping), suppress(BlockingIOError):
         fcntl.flock(ours, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.flock(keeping, fcntl.LOCK_SH | fcntl.LOCK_NB)
         if somebody_measures():
@@ -46,11 +54,6 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
         os.ftruncate(ours, 0)
         wanted = {"wish": asdict(wish), "base_directories": [asdict(request) for request in base_directories]}
         os.pwrite(ours, f"{_MARK} {_keeper(project, wanted, (ours, keeping))}\n".encode(), 0)
-    except BlockingIOError:
-        return
-    finally:
-        for descriptor in (ours, keeping):
-            os.close(descriptor)  # the process has its own; the locks end with it
 
 
 def _keeper(project: str, wanted: Mapping[str, object], locks: Collection[int]) -> int:
@@ -77,15 +80,14 @@ def measuring(show: Callable[[str], None]) -> Iterator[None]:
 
 def somebody_measures() -> bool:
     """Whether a measurement is in progress on any stack, or waits for a keeper to end."""
-    with claimed([_MEASURING]) as nobody:
-        return not nobody
+    return is_held(_MEASURING)
 
 
 def give_up(project: str) -> None:
     """Ends a snapshot in progress; the stack keeps running, and its lock is free a moment later."""
     with suppress(OSError, ValueError):
         word, _, pid = (lock_folder() / f"{project}.lock").read_text().partition(" ")
-        if word == _MARK and _held(project):
+        if word == _MARK and is_held(project):
             os.kill(int(pid), signal.SIGTERM)
 
 
@@ -99,10 +101,39 @@ def undisturbed(project: str, name: str, on_event: OnEvent) -> None:
             return
 
 
-def _held(project: str) -> bool:
-    with (lock_folder() / f"{project}.lock").open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+def main(project: str, wanted: str) -> None:
+    """Takes one snapshot, then makes the base data directories until a measurement waits.
+
+    The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes unfinished work.
+    """
+    signal.signal(signal.SIGTERM, _stop)
+    begin = time.monotonic()
+    try:
+        done = _keep(project, json.loads(wanted))
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001  (there is no caller to report to)
+        done = traceback.format_exc()
+    log = cache_folder() / "snapshots" / "last.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"{project} {time.monotonic() - begin:.1f} s: {done}\n", encoding="utf-8")
+
+
+def _keep(project: str, wanted: dict[str, Any]) -> str:
+    docker = Docker()
+    stack = Stack(containers(docker, project), docker)
+    facts = take(stack, Wish(**wanted["wish"]))
+    done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
+    for request in wanted["base_directories"]:
+        if somebody_measures():
+            return ", ".join([*done, "stopped: a measurement is waiting"])
+        plan = planned(PlanRequest(**{**request, "assignments": tuple(request["assignments"])}))
+        base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
+        done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []
+    return ", ".join(done)
+
+
+def _stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,9 +1,13 @@
-"""Snapshots in the background and measurements: never both at once, and neither waits for the other for ever."""
+"""Snapshots in the background and measurements: never both at once, and neither waits for the other for ever.
+
+The process takes a snapshot first, then base data directories while nobody waits to measure.
+"""
 
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,18 +15,20 @@ from typing import Any
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack import keeping
-from sandbox.stack.keeping import begin_keeping, give_up, measuring, somebody_measures
-from sandbox.stack.locks import claimed
+from sandbox.plan.model import PlanRequest
+from sandbox.stack.locks import claimed, shared
+from sandbox.stack.snapshots import background
+from sandbox.stack.snapshots.background import begin_keeping, give_up, measuring, somebody_measures
 from sandbox.stack.snapshots.take import Wish
 
 WISH = Wish("k", "u", fresh=True)
 MEASURER = """
-from sandbox.stack.keeping import measuring
+from sandbox.stack.snapshots.background import measuring
 with measuring(print):
     print("measures", flush=True)
     input()
 """
+WANTED = {"wish": asdict(Wish("k", "u", fresh=True)), "base_directories": [asdict(PlanRequest("mysql@8.4"))] * 2}
 Started = list["subprocess.Popen[bytes]"]
 
 
@@ -41,7 +47,7 @@ def keepers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
         started.append(subprocess.Popen(["sleep", "60"], **options))
         return started[-1]
 
-    monkeypatch.setattr(keeping, "subprocess", SimpleNamespace(Popen=slow, DEVNULL=subprocess.DEVNULL))
+    monkeypatch.setattr(background, "subprocess", SimpleNamespace(Popen=slow, DEVNULL=subprocess.DEVNULL))
     yield started
     for each in started:
         each.kill()
@@ -51,7 +57,7 @@ def keepers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long."""
-    monkeypatch.setattr(keeping, "_KEEPER_ENDS_S", 0.1)
+    monkeypatch.setattr(background, "_KEEPER_ENDS_S", 0.1)
 
 
 def test_no_snapshot_is_taken_while_another_stack_is_measured(keepers: Started) -> None:
@@ -105,7 +111,7 @@ def test_a_keeper_sees_that_somebody_waits_for_it_to_measure(keepers: Started) -
 
 
 def test_a_measurement_that_was_killed_leaves_no_lock(keepers: Started) -> None:
-    scripts = str(Path(__file__).parents[3] / "scripts")
+    scripts = str(Path(__file__).parents[4] / "scripts")
     argv, pipe = [sys.executable, "-c", MEASURER], subprocess.PIPE
     process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, text=True, cwd=scripts)
     try:
@@ -124,3 +130,31 @@ def test_a_keeper_that_leaves_leaves_no_lock(keepers: Started) -> None:
         begin_keeping("p", WISH, [])
         with claimed(["p", "snapshots"]) as free:
             assert free and not keepers
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What it has made, in order; no engine is asked."""
+    made: list[str] = []
+
+    def keeps(what: str) -> Any:
+        return lambda *_: made.append(what) or SimpleNamespace(bytes=1 << 20)  # type: ignore[func-returns-value]
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(background, "containers", lambda *_: ())
+    monkeypatch.setattr(background, "Stack", lambda *_: SimpleNamespace(checkout="here"))
+    monkeypatch.setattr(background, "planned", lambda _: SimpleNamespace(profile="mysql@8.4"))
+    monkeypatch.setattr(background, "take", keeps("snapshot"))
+    monkeypatch.setattr(background, "ensure_base_directory", keeps("base"))
+    return made
+
+
+def test_the_snapshot_comes_first(made: list[str]) -> None:
+    assert background._keep("p", WANTED).count("1 MiB") == 3
+    assert made == ["snapshot", "base", "base"]
+
+
+def test_who_waits_to_measure_waits_for_no_further_base_directory(made: list[str]) -> None:
+    with shared("measuring"):
+        told = background._keep("p", WANTED)
+    assert made == ["snapshot"] and told.endswith("a measurement is waiting")
