@@ -4,7 +4,7 @@ from sandbox.commands.common.options import Expression, Profile, either, need_pr
 from sandbox.console import ProgressDisplay
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.pins import lock_images
+from sandbox.stack.images import lock_images
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import ensure_images
 

@@ -20,8 +20,7 @@ from sandbox.results.statistics.many import blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.facts import engine_facts
-from sandbox.stack.host_class import host_class
+from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.planning import planned
 
 Gate = Callable[[ResultFolder], int]

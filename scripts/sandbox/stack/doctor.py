@@ -9,14 +9,12 @@ from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import built_alias
 from sandbox.plan.versions import at_least
+from sandbox.stack.doctor_probes import KernelProbe, Reach, ReachProbe, begin_kernel_probe
 from sandbox.stack.engine import Docker
-from sandbox.stack.facts import read_info
+from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
 from sandbox.stack.inventory import inventory
-from sandbox.stack.kernel import KernelProbe, begin_kernel_probe
 from sandbox.stack.naming import stack_name
-from sandbox.stack.preflight import available_memory_mb, free_disk_mb
-from sandbox.stack.reach import Reach, ReachProbe
 
 CheckState = Literal["ok", "warning", "missing", "unknown"]
 ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"

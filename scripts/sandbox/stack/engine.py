@@ -38,6 +38,13 @@ class Pending:
             raise
         return ExecResult(self._process.returncode, stdout, stderr)
 
+    def answer_within(self, timeout_s: float) -> ExecResult:
+        """Like `answer`, but one that comes too late is a failure like any other, with exit code 124."""
+        try:
+            return self.answer(timeout_s)
+        except TimeoutError as late:
+            return ExecResult(124, "", str(late))
+
     def output(self, timeout_s: float | None = None) -> str:
         """Standard output. Raises SandboxError (exit 4) where the command failed."""
         answer = self.answer(timeout_s)

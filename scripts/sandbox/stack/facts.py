@@ -1,12 +1,23 @@
-"""What the engine reports about itself and its images: for records, `doctor` and the checks before a start."""
+"""Facts of the engine, its images and its machine: for records, `doctor`, and the rejection of what does not fit."""
 
 import json
+import re
+import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.protocol import Engine
+
+SERVER_DISK_MB = 400
+"""A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a little more."""
+_MEMINFO = Path("/proc/meminfo")
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +27,6 @@ class ImageFacts:
     image_id: str | None = None
     digest: str | None = None
     package_version: str | None = None
-
-
-def engine_info(docker: Docker) -> dict[str, Any]:
-    """`docker info` as data. Raises SandboxError (exit 4) where the engine does not answer."""
-    return read_info(begin_info(docker).output())
 
 
 def begin_info(docker: Docker) -> Pending:
@@ -34,8 +40,8 @@ def read_info(text: str) -> dict[str, Any]:
 
 
 def engine_facts(docker: Docker) -> Engine:
-    """The engine and the machine where containers run."""
-    info = engine_info(docker)
+    """The engine and the machine where containers run. SandboxError (exit 4) where the engine does not answer."""
+    info = read_info(begin_info(docker).output())
     return Engine(
         version=info["ServerVersion"], operating_system=info["OperatingSystem"], kernel=info["KernelVersion"],
         architecture=info["Architecture"], cgroup_version=str(info.get("CgroupVersion") or "1"),
@@ -63,3 +69,59 @@ def _facts(image: Mapping[str, Any]) -> ImageFacts:
     labels = (image.get("Config") or {}).get("Labels") or {}
     digest = digests[0].partition("@")[2] if digests else None
     return ImageFacts(image["Id"], digest, labels.get("sandbox.package-version"))
+
+
+def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:
+    """``AMD EPYC, 2 cores, engine 20.10.24, fuse-overlayfs``."""
+    return f"{_cpu_model(engine, cpuinfo)}, {engine.cpus} cores, engine {engine.version}, {engine.storage_driver}"
+
+
+def _cpu_model(engine: Engine, cpuinfo: Path) -> str:
+    """The processor's name where this machine's kernel is the containers' too, else their architecture."""
+    try:
+        found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1].strip() if found else engine.architecture
+
+
+def check_resources(plan: Plan, info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> None:
+    """``info``: the output of `docker info`. Raises SandboxError (exit 4) where memory or disk is known to be short.
+
+    Free memory and disk are only known where the engine runs on this machine; elsewhere its total memory is the bound.
+    """
+    free_mb = available_memory_mb(info, meminfo)
+    if plan.memory_mb > free_mb:
+        raise SandboxError(
+            f"{plan.profile} needs about {plan.memory_mb} MiB of memory, but only {free_mb} MiB are free",
+            f"the engine's machine has {info['MemTotal'] >> 20} MiB",
+            "try: make ps   (then make down NAME=… for stacks that you do not need)",
+            ExitCode.ENVIRONMENT,
+        )
+    needed_mb, disk_mb = SERVER_DISK_MB * len(plan.databases), free_disk_mb(info)
+    if disk_mb is not None and needed_mb > disk_mb:
+        raise SandboxError(
+            f"{plan.profile} needs about {needed_mb} MiB of disk, but only {disk_mb} MiB are free",
+            f"the engine keeps its data in {info['DockerRootDir']}",
+            "try: docker system df   (shows what uses it)",
+            ExitCode.ENVIRONMENT,
+        )
+
+
+def is_local(info: Mapping[str, Any]) -> bool:
+    """Whether the engine runs on this machine, not in Docker Desktop's virtual machine or behind ssh."""
+    return info.get("Name") == socket.gethostname() and Path(info.get("DockerRootDir", "")).is_dir()
+
+
+def available_memory_mb(info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> int:
+    """Memory that new processes can take, MiB; the machine's total memory where that is not visible from here."""
+    if is_local(info) and meminfo.exists():
+        for line in meminfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) >> 10
+    return int(info["MemTotal"]) >> 20
+
+
+def free_disk_mb(info: Mapping[str, Any]) -> int | None:
+    """Free space where the engine keeps volumes, MiB; None where it is not visible from here."""
+    return shutil.disk_usage(info["DockerRootDir"]).free >> 20 if is_local(info) else None

@@ -1,15 +1,23 @@
-"""Which images the engine has, whether it reaches a registry, and whether images built here are still up to date."""
+"""The engine's images: which it has, whether those built here are up to date; pins of all in images/lock.yaml.
+
+Also whether the engine reaches its registry.
+"""
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from sandbox.library import load_library
-from sandbox.places import CHECKOUT
+import yaml
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.library import load_library, load_lock
+from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.catalog import Catalog, Lock
 from sandbox.plan.images import Availability, built_alias
+from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
 
 IMAGES = CHECKOUT / "images"
@@ -18,6 +26,7 @@ REGISTRY_BOUND_S = 2.0
 _ABSENT = "debian:no-such-tag"
 _REACHED = ("not found", "manifest unknown")
 """A registry's answer, through the engine, for a tag that it does not have."""
+_LOCK_HEAD = "# Written by `make lock`; delete a line, or the file, to unpin.\n"
 
 
 def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catalog | None = None) -> Availability:
@@ -76,8 +85,52 @@ def registry_reachable(docker: Docker) -> bool:
     It pulls a tag that does not exist: that takes the path of a real pull, proxies and mirrors included, and
     transfers nothing; `docker manifest inspect` asks from the client's machine, `docker search` asks another service.
     """
-    try:
-        answer = docker.answer("pull", "--quiet", _ABSENT, timeout_s=REGISTRY_BOUND_S)
-    except TimeoutError:
-        return False
+    answer = docker.begin("pull", "--quiet", _ABSENT).answer_within(REGISTRY_BOUND_S)
     return answer.code == 0 or any(sign in answer.stderr for sign in _REACHED)
+
+
+def lock_images(plan: Plan, docker: Docker, path: Path = LOCK_FILE) -> Lock:
+    """Pins every image of the plan, which must be on the engine; earlier pins stay. Returns what was written."""
+    before = load_lock()
+    choices = [node.choice for node in plan.nodes]
+    published = {choice.reference.partition("@")[0] for choice in choices if choice.origin == "published"}
+    built = {
+        built_alias(choice.key, choice.series, choice.reference.rpartition("-")[2])
+        for choice in choices
+        if choice.origin == "built"
+    }
+    lock = Lock(
+        published={**before.published, **{name: _digest(name, docker) for name in sorted(published)}},
+        built={**before.built, **{alias: _exact_tag(alias, docker) for alias in sorted(built)}},
+    )
+    _write_lock(lock, path)
+    return lock
+
+
+def _digest(reference: str, docker: Docker) -> str:
+    digests = json.loads(docker.ask("image", "inspect", "--format", "{{json .RepoDigests}}", reference))
+    own = [digest for digest in digests if digest.startswith(f"{reference.rpartition(':')[0]}@")]
+    if own:
+        return str(own[0]).partition("@")[2]
+    raise SandboxError(
+        f"{reference} has no digest to pin",
+        "only a pulled image has one; this one was loaded or tagged here",
+        f"try: docker pull {reference}",
+        ExitCode.ENVIRONMENT,
+    )
+
+
+def _exact_tag(alias: str, docker: Docker) -> str:
+    """The name of the same image that contains the package version."""
+    tags = json.loads(docker.ask("image", "inspect", "--format", "{{json .RepoTags}}", alias))
+    suite = alias.rpartition("-")[2]
+    return next(str(tag) for tag in tags if tag != alias and tag.endswith(f"-{suite}"))
+
+
+def _write_lock(lock: Lock, path: Path) -> None:
+    """Writes atomically: a truncated lock file would pin half a stack."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".lock-", delete=False, encoding="utf-8") as file:
+        file.write(_LOCK_HEAD + yaml.safe_dump(lock.model_dump(), sort_keys=True))
+    Path(file.name).chmod(0o644)
+    Path(file.name).replace(path)

@@ -1,16 +1,23 @@
-"""The plan of a profile on this machine: with the images that its engine has."""
+"""The plan of a profile on this machine: with the images that its engine has, and variables that their servers know."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.base_directory import base_plans, base_requests
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
-from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.model import Node, Plan, PlanRequest
 from sandbox.plan.planner import make_plan
+from sandbox.plan.variable_names import Names, names_in, refuse_mistyped
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
+from sandbox.stack.inventory import helper_options
+from sandbox.stack.locks import cache_folder
+from sandbox.stack.naming import identity
+
+_PATIENCE_S = 30.0
+"""How long a server may take to list its variables."""
 
 
 def planned(request: PlanRequest, library: Library | None = None) -> Plan:
@@ -26,16 +33,39 @@ def planned(request: PlanRequest, library: Library | None = None) -> Plan:
         raise
     made = make_plan(request, known, available)
     if made.request.assignments:
-        _refuse_mistyped_variables(made)
+        assigned = [node for node in made.databases if node.assignments]
+        refuse_mistyped(made, known_variables(assigned, Docker()))
     return made
 
 
-def _refuse_mistyped_variables(plan: Plan) -> None:
-    from sandbox.plan.variable_names import refuse_mistyped
-    from sandbox.stack.server_variables import known_variables
+def known_variables(nodes: Iterable[Node], docker: Docker) -> dict[str, Names]:
+    """Variables by image reference; without missing images, or those whose server does not answer.
 
-    assigned = [node for node in plan.databases if node.assignments]
-    refuse_mistyped(plan, known_variables(assigned, Docker()))
+    Asked once per image, then kept in the user's cache, a file per image.
+    """
+    here = {node.image: node.component.spec.server for node in nodes if node.choice.source == "local"}
+    found = {image: _of_image(image, server, docker) for image, server in here.items()}
+    return {image: names for image, names in found.items() if names}
+
+
+def _of_image(image: str, server: str, docker: Docker) -> Names:
+    image_id = docker.answer("image", "inspect", "--format", "{{.Id}}", image).stdout.strip()
+    kept = cache_folder() / "variables" / f"{image_id.removeprefix('sha256:')}.txt"
+    if image_id and kept.is_file():
+        return frozenset(kept.read_text(encoding="utf-8").split())
+    names = _asked(image, server, docker)
+    if image_id and names:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text("\n".join(sorted(names)) + "\n", encoding="utf-8")
+    return names
+
+
+def _asked(image: str, server: str, docker: Docker) -> Names:
+    """Empty where it takes too long: names are then unchecked, as for a missing image."""
+    labels = helper_options(identity("variables"))
+    run = ("run", "--rm", "--network", "none", *labels, "--entrypoint", server, image)
+    answer = docker.begin(*run, "--no-defaults", "--verbose", "--help").answer_within(_PATIENCE_S)
+    return names_in(answer.stdout) if answer.code == 0 else frozenset()
 
 
 def planned_base_directories(plan: Plan) -> Mapping[str, Plan]:

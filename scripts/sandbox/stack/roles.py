@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container
-from sandbox.stack.protocol import ExecResult, ServerRole, SettingProof
+from sandbox.stack.protocol import ServerRole, SettingProof
 
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 _PATIENCE_S = 10.0
@@ -63,15 +63,5 @@ def _ask_all(docker: Docker, questions: Sequence[tuple[str, Container, str]]) ->
         (key, docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
         for key, container, question in questions
     ]
-    return {key: _printed(_bounded(one)) for key, one in pending}
-
-
-def _bounded(pending: Pending) -> ExecResult:
-    try:
-        return pending.answer(_PATIENCE_S)
-    except TimeoutError:
-        return ExecResult(124, "", "")
-
-
-def _printed(answer: ExecResult) -> str | None:
-    return answer.stdout.strip() if answer.code == 0 else None
+    answers = {key: each.answer_within(_PATIENCE_S) for key, each in pending}
+    return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}

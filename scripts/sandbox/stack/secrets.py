@@ -1,14 +1,18 @@
-"""Generates the passwords and certificates of a stack."""
+"""The passwords and certificates of a stack: generated; an external server's password from a file or a prompt."""
 
 import datetime
+import os
 import secrets
 import string
+import sys
 import uuid
+from getpass import getpass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sandbox.errors import SandboxError
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PASSWORD_NAMES, Secrets
-from sandbox.stack.external import external_password
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
 _ALPHABET = string.ascii_letters + string.digits
 _LENGTH = 24
 _VALID_DAYS = 3650
+_EXTERNAL_VARIABLE = "EXTERNAL_PASSWORD_FILE"
+"""Names a file: passwords come neither from an address nor from an option."""
 
 
 def draw_secrets(plan: Plan) -> Secrets:
@@ -45,6 +51,39 @@ def draw_secrets(plan: Plan) -> Secrets:
         server_key=key,
         own_certificate=own_certificate,
         own_key=own_key,
+    )
+
+
+def external_password(address: str) -> str:
+    """The first line of the file that EXTERNAL_PASSWORD_FILE names, else what is typed at the prompt.
+
+    Raises SandboxError (exit 2) where neither gives one.
+    """
+    path = os.environ.get(_EXTERNAL_VARIABLE)
+    if path:
+        return _first_line(Path(path))
+    if sys.stdin.isatty():
+        typed = getpass(f"password for {address}: ")
+        if typed:
+            return typed
+    raise SandboxError(
+        f"no password was given for {address}",
+        f"it comes from the file in the environment variable {_EXTERNAL_VARIABLE}, or from a prompt in a terminal",
+        f"try: {_EXTERNAL_VARIABLE}=<file> make up PROFILE=external EXTERNAL={address}",
+    )
+
+
+def _first_line(path: Path) -> str:
+    try:
+        password = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SandboxError(
+            f"{_EXTERNAL_VARIABLE}={path} cannot be read", str(problem), f"try: ls -l {path}"
+        ) from problem
+    if password:
+        return password
+    raise SandboxError(
+        f"{_EXTERNAL_VARIABLE}={path} is empty", "its first line must be the password", f"try: ls -l {path}"
     )
 
 

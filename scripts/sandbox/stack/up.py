@@ -15,12 +15,11 @@ from sandbox.plan.secrets import Secrets
 from sandbox.stack.access import run_init
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
 from sandbox.stack.engine import Docker, Pending, problem
-from sandbox.stack.facts import begin_info, read_info
+from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Inventory, containers, inventory, stack_inputs
 from sandbox.stack.lifecycle import LOCK_PATIENCE_S, remove_project, start_idle
 from sandbox.stack.locks import locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
-from sandbox.stack.preflight import check_resources
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness

@@ -4,15 +4,12 @@ import json
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.doctor import Check, examine
+from sandbox.stack.doctor_probes import ReachProbe, begin_kernel_probe
 from sandbox.stack.images import built_folders
-from sandbox.stack.kernel import begin_kernel_probe
-from sandbox.stack.preflight import available_memory_mb, check_resources, free_disk_mb
 from sandbox.stack.protocol import ExecResult
-from sandbox.stack.reach import ReachProbe
-from unit.stack.fake_docker import INFO, FakeDocker, answer
-from unit.stack.small_stack import local_plan, running_stack
+from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.small_stack import running_stack
 
 TRIED = """netem no Error: Specified qdisc kind is unknown.
 tbf yes\u0020
@@ -140,16 +137,3 @@ def test_leftovers_of_a_crash_are_named(docker: FakeDocker) -> None:
     docker.state("mysql1", "exited")
     docker.state("client1", "created")
     assert "crashed" in checks(docker)["leftovers"].detail
-
-
-def test_a_machine_elsewhere_is_bounded_by_its_whole_memory() -> None:
-    assert available_memory_mb(INFO) == 16 << 10
-    assert free_disk_mb(INFO) is None
-    check_resources(local_plan("mysql"), INFO)
-
-
-def test_a_plan_too_large_for_the_machine_is_refused() -> None:
-    with pytest.raises(SandboxError) as large:
-        check_resources(local_plan("mysql9"), {**INFO, "MemTotal": 1 << 30})
-    assert large.value.exit_code == ExitCode.ENVIRONMENT
-    assert "1024 MiB are free" in large.value.what

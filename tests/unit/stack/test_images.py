@@ -9,8 +9,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.catalog import Lock
 from sandbox.plan.images import Availability, choose_image
 from sandbox.stack import images as images_module
-from sandbox.stack.images import built_folders, engine_availability, recipe, registry_reachable
-from sandbox.stack.pins import lock_images
+from sandbox.stack.images import built_folders, engine_availability, lock_images, recipe, registry_reachable
 from unit.plan.small_library import CATALOG
 from unit.plan.small_library import plan as planned
 from unit.stack.fake_docker import FakeDocker, answer
@@ -100,7 +99,7 @@ def test_every_build_of_the_catalog_has_its_folder() -> None:
 
 
 def test_lock_pins_digests_and_package_versions(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.stack.pins.load_lock", lambda: Lock(published={"kept:1": "sha256:0"}))
+    monkeypatch.setattr("sandbox.stack.images.load_lock", lambda: Lock(published={"kept:1": "sha256:0"}))
     docker = FakeDocker()
     docker.on("RepoDigests.* mysql:8.4.11$", answer(json.dumps(["other@sha256:2", "mysql@sha256:1"])))
     docker.on(

@@ -1,12 +1,23 @@
-"""What cannot be planned anywhere is told first, also on a machine without an engine."""
+"""What cannot be planned anywhere is told first, also on a machine without an engine.
+
+An image is asked for its server's variables once, and not at all where it is not here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability
-from sandbox.plan.model import PlanRequest
+from sandbox.plan.model import Node, PlanRequest
 from sandbox.stack import planning
-from sandbox.stack.planning import planned
+from sandbox.stack.planning import known_variables, planned
+from sandbox.stack.protocol import ExecResult
+from unit.plan.small_library import plan
+from unit.plan.test_variable_names import HELP, KNOWN
+from unit.stack.fake_docker import FakeDocker, FakePending, answer
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +33,47 @@ def test_a_mistyped_profile_is_told_before_a_missing_engine(profile: str, code: 
     with pytest.raises(SandboxError) as refused:
         planned(PlanRequest(profile))
     assert refused.value.exit_code is code
+
+
+@pytest.fixture(autouse=True)
+def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+class Images(FakeDocker):
+    """An engine that knows one image, whose server lists what it is told to."""
+
+    def __init__(self, listed: ExecResult) -> None:
+        super().__init__()
+        self.listed, self.runs = listed, 0
+
+    def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> FakePending:
+        if argv[0] == "run":
+            self.runs += 1
+            assert "--rm" in argv and argv[-3:] == ("--no-defaults", "--verbose", "--help")
+            return FakePending(argv, self.listed)
+        return FakePending(argv, answer("sha256:" + "c" * 64 + "\n"))
+
+
+def server(here: bool = True) -> Node:
+    """A server whose image is here, or is not."""
+    node = plan("mysql").databases[0]
+    return replace(node, choice=replace(node.choice, source="local" if here else "pull"))
+
+
+def test_an_image_is_asked_once_however_often_it_is_wanted() -> None:
+    docker = Images(answer(HELP))
+    for _ in range(3):
+        assert known_variables([server(), server()], docker) == {server().image: KNOWN}
+    assert docker.runs == 1
+
+
+def test_an_image_that_is_not_here_is_not_brought_for_this() -> None:
+    docker = Images(answer(HELP))
+    assert known_variables([server(here=False)], docker) == {} and docker.runs == 0
+
+
+def test_a_server_that_does_not_tell_is_asked_again_and_checks_nothing() -> None:
+    docker = Images(answer("", code=1))
+    assert known_variables([server()], docker) == {} == known_variables([server()], docker)
+    assert docker.runs == 2

@@ -9,7 +9,7 @@ import pytest
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability
 from sandbox.plan.model import ImageChoice
-from sandbox.stack import acquire, supply
+from sandbox.stack import supply
 from sandbox.stack.protocol import ImageEvent, LogTail
 from sandbox.stack.supply import ensure_images
 from unit.plan.small_library import CATALOG, SMALL
@@ -43,8 +43,8 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(acquire, "BUILD_SCRIPT", tmp_path / "build-image")
-    monkeypatch.setattr(acquire, "recipe", lambda _: "5ec1be000000")
+    monkeypatch.setattr(supply, "BUILD_SCRIPT", tmp_path / "build-image")
+    monkeypatch.setattr(supply, "recipe", lambda _: "5ec1be000000")
     fake = FakeDocker()
     fake.on("^image inspect", answer(code=1, stderr="no such image"))
     return fake
