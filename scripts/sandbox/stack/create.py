@@ -49,15 +49,11 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
 
 
-def volume_mounts(document: Mapping[str, Any], project: str, names: Sequence[str]) -> list[str]:
-    """``--mount`` values that create volumes at ``/to/NAME``, labelled as Compose labels its own.
+def volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
+    """The ``--mount`` value that creates a volume at ``/to/NAME``, labelled as Compose labels its own.
 
-    They can be filled while Compose creates the containers, and Compose then takes them for its own.
+    It can be filled while Compose creates the containers, and Compose then takes it for its own.
     """
-    return [_volume_mount(document, project, name) for name in names]
-
-
-def _volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
     own = document["volumes"][name]["labels"].items()
     labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
     labels |= {"com.docker.compose.project": project, "com.docker.compose.volume": name}
@@ -99,16 +95,12 @@ def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
         try:
             answers = [pool.submit(group.run, each) for each in commands]
-            for command, answer in zip(commands, answers, strict=True):
-                _refuse(command, answer.result())
+            for command, each in zip(commands, answers, strict=True):
+                if (answer := each.result()) and answer.code:
+                    raise RefusedError(command.argv, answer)
         except KeyboardInterrupt:
             group.close(end=ended_on_interrupt)
             raise
-
-
-def _refuse(command: Command, answer: ExecResult | None) -> None:
-    if answer is not None and answer.code:
-        raise RefusedError(command.argv, answer)
 
 
 class _CommandGroup:

@@ -9,7 +9,7 @@ from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import built_alias
 from sandbox.plan.versions import at_least
-from sandbox.stack.doctor_probes import KernelProbe, Reach, ReachProbe, begin_kernel_probe
+from sandbox.stack.doctor_probes import KernelProbe, Reach, ReachProbe
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
@@ -45,7 +45,7 @@ def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
     available = engine_availability(load_lock(), docker)
     leftovers = _leftovers(docker)  # before the probe creates its own containers
     client_image = _client_image(available.local)
-    probe = begin_kernel_probe(docker, client_image)
+    probe = KernelProbe(docker, client_image)
     with ReachProbe(docker, client_image) as reach:
         checks = _of_engine(docker, info, available.local)
         network = _network(reach.found())

@@ -4,6 +4,7 @@ import subprocess
 import threading
 import uuid
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Self
 
 from sandbox.stack.engine import Docker, Pending, end_group
@@ -41,9 +42,14 @@ Ability = tuple[str, Literal["ok", "warning", "unknown"], str, str]
 class KernelProbe:
     """The answers of two parallel containers; none where the client image is missing."""
 
-    def __init__(self, network: Pending | None, loop: Pending | None) -> None:
-        self._pending = (network, loop)
-        self._found: dict[str, tuple[bool, str]] | None = None
+    def __init__(self, docker: Docker, image: str | None) -> None:
+        """Starts the containers; ``image`` None: the client image is missing."""
+        self._pending: tuple[Pending, ...] = ()
+        if image is not None:
+            run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]
+            network = docker.begin(*run, "--cap-add", "NET_ADMIN", "--entrypoint", "sh", image, "-c", _TRY)
+            loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
+            self._pending = (network, loop)
 
     def abilities(self) -> list[Ability]:
         """(name, state, detail, fix) of netem, tbf, iptables and loop devices."""
@@ -51,38 +57,27 @@ class KernelProbe:
 
     def governor(self) -> str | None:
         """The CPU frequency governor; None where the kernel shows none."""
-        can, text = self._answers().get("governor", (False, ""))
+        can, text = self._answers.get("governor", (False, ""))
         return text if can else None
 
     def disk_mb(self) -> int | None:
         """Free space where containers live, MiB; None where it is unknown."""
-        can, text = self._answers().get("disk", (False, ""))
+        can, text = self._answers.get("disk", (False, ""))
         return int(text) if can and text.isdigit() else None
 
     def _ability(self, name: str, purpose: str, fix: str) -> Ability:
-        if name not in self._answers():
+        if name not in self._answers:
             return name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images"
-        can, text = self._answers()[name]
+        can, text = self._answers[name]
         return (name, "ok", purpose, "") if can else (name, "warning", f"no {purpose}: {text}", fix)
 
+    @cached_property
     def _answers(self) -> dict[str, tuple[bool, str]]:
-        if self._found is None:
-            network, loop = (each.answer_within(_KERNEL_PATIENCE_S) if each else None for each in self._pending)
-            self._found = _read(network.stdout) if network else {}
-            if loop:
-                reason = (loop.stderr.strip() or "no answer").rpartition("\n")[2]
-                self._found["loop"] = _read(loop.stdout).get("loop", (False, reason))
-        return self._found
-
-
-def begin_kernel_probe(docker: Docker, image: str | None) -> KernelProbe:
-    """Starts the containers; ``image`` None: the client image is missing."""
-    if image is None:
-        return KernelProbe(None, None)
-    run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]
-    network = docker.begin(*run, "--cap-add", "NET_ADMIN", "--entrypoint", "sh", image, "-c", _TRY)
-    loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
-    return KernelProbe(network, loop)
+        if not self._pending:
+            return {}
+        network, loop = (each.answer_within(_KERNEL_PATIENCE_S) for each in self._pending)
+        reason = (loop.stderr.strip() or "no answer").rpartition("\n")[2]
+        return _read(network.stdout) | {"loop": _read(loop.stdout).get("loop", (False, reason))}
 
 
 def _read(text: str) -> dict[str, tuple[bool, str]]:

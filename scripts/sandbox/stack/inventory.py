@@ -33,8 +33,8 @@ def helper_options(owner: Identity, **more: str) -> list[str]:
 
 
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
-"""Display order of a stack."""
-
+_PLACES = {kind: place for place, kind in enumerate(_KINDS)}
+"""Display order of a stack; other kinds come last."""
 _LABELS = {
     "project": LABEL, "checkout": "sandbox.checkout", "profile": "sandbox.profile", "plan": "sandbox.plan",
     "node": "sandbox.node", "kind": "sandbox.kind", "about": "sandbox.about", "inputs": "sandbox.inputs",
@@ -142,11 +142,9 @@ def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:
 
 def _containers(pending: Pending) -> tuple[Container, ...]:
     found = [_container(row) for row in _rows(pending)]
-    return tuple(sorted(found, key=lambda each: (each.project, _place(each.kind), natural_order(each.node))))
-
-
-def _place(kind: str) -> int:
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+    return tuple(
+        sorted(found, key=lambda each: (each.project, _PLACES.get(each.kind, len(_PLACES)), natural_order(each.node)))
+    )
 
 
 def _rows(pending: Pending) -> list[dict[str, str]]:

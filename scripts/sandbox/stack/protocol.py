@@ -117,23 +117,18 @@ class Stream(Protocol):
 
     def lines(self) -> Iterator[str]:
         """Lines as they arrive, standard output and error in one, without line ends; ends with the command."""
-        ...
 
     def send(self, line: str) -> None:
         """Sends a line of input to the command; lost where the command has ended."""
-        ...
 
     def close_stdin(self) -> None:
         """Ends the command's input; harmless when repeated."""
-        ...
 
     def wait(self, timeout_s: float) -> int:
         """Exit code of the command; TimeoutError when it is still running after ``timeout_s``."""
-        ...
 
     def kill(self) -> None:
         """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
-        ...
 
 
 class RunningStack(Protocol):
@@ -142,33 +137,26 @@ class RunningStack(Protocol):
     @property
     def name(self) -> str:
         """Name of the stack, ``default`` when none was given."""
-        ...
 
     @property
     def profile(self) -> str:
         """The expression it was started from."""
-        ...
 
     @property
     def inputs(self) -> StackInputs:
         """What the user changed at ``up``, in addition to the profile."""
-        ...
 
     def nodes(self) -> Sequence[StackNode]:
         """Every node that belongs to the stack, running or not."""
-        ...
 
     def roles(self) -> Mapping[str, ServerRole | None]:
         """Role of every database server, asked of it now; None where it does not answer or has no role."""
-        ...
 
     def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
         """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown."""
-        ...
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
-        ...
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
         """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line.
@@ -176,31 +164,24 @@ class RunningStack(Protocol):
         The command starts an answer with ASCII 30, which is removed here. If the command ended instead: its exit code,
         not 0, and its last output. TimeoutError past ``timeout_s``.
         """
-        ...
 
     def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
         """Starts a command in a node; ``stdin`` is written and left open until ``close_stdin``."""
-        ...
 
     def dead_nodes(self) -> Mapping[str, str]:
         """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""
-        ...
 
     def log(self, node: str, since: datetime | None = None) -> str:
         """The node's log with timestamps, since a UTC time (None: since the container was made)."""
-        ...
 
     def engine(self) -> Engine:
         """The engine on which it runs."""
-        ...
 
     def prove_settings(self) -> Sequence[SettingProof]:
         """Runs the proof of every setting on every node it applies to, now."""
-        ...
 
     def secrets(self) -> frozenset[str]:
         """Every password of the stack; none of them may appear in anything saved."""
-        ...
 
 
 NodeState = Literal["creating", "starting", "waiting", "ready", "failed", "stopping", "stopped"]

@@ -33,7 +33,7 @@ def draw_secrets(plan: Plan) -> Secrets:
     With an external server, the application's password is that server's. Raises SandboxError (exit 2) where it is not
     given.
     """
-    passwords = {name: _password() for name in PASSWORD_NAMES}
+    passwords = {name: "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH)) for name in PASSWORD_NAMES}
     for external in (group.external for group in plan.groups if group.external):
         passwords["app"] = external_password(external)
     hosts = [node.name for node in plan.nodes]
@@ -85,10 +85,6 @@ def _first_line(path: Path) -> str:
     raise SandboxError(
         f"{_EXTERNAL_VARIABLE}={path} is empty", "its first line must be the password", f"try: ls -l {path}"
     )
-
-
-def _password() -> str:
-    return "".join(secrets.choice(_ALPHABET) for _ in range(_LENGTH))
 
 
 def _chain(hosts: list[str]) -> tuple[str, str, str]:

@@ -40,8 +40,18 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> None:
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
     """Raises SandboxError (exit 4) where an image is unavailable, naming what works here instead."""
-    if plan.unavailable():
-        raise _unavailable(plan, docker)
+    references = dict.fromkeys(node.choice.reference for node in plan.unavailable())
+    if not references:
+        return
+    library, available = load_library(), engine_availability(load_lock(), docker)
+    works = ", ".join(working_components(library, available))
+    instead = nearest_working_profile(plan, library, available)
+    raise SandboxError(
+        f"not available here: {', '.join(references)}",
+        f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}",
+        f"try: make up PROFILE={instead}" if instead else "try: make doctor",
+        ExitCode.ENVIRONMENT,
+    )
 
 
 def needs_supply(plan: Plan) -> bool:
@@ -81,19 +91,6 @@ def all_built(catalog: Catalog, available: Availability) -> list[ImageChoice]:
         for series, entry in image.series.items()
         if entry.build
     ]
-
-
-def _unavailable(plan: Plan, docker: Docker) -> SandboxError:
-    library, available = load_library(), engine_availability(load_lock(), docker)
-    references = dict.fromkeys(node.choice.reference for node in plan.unavailable())
-    works = ", ".join(working_components(library, available))
-    instead = nearest_working_profile(plan, library, available)
-    return SandboxError(
-        f"not available here: {', '.join(references)}",
-        f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}",
-        f"try: make up PROFILE={instead}" if instead else "try: make doctor",
-        ExitCode.ENVIRONMENT,
-    )
 
 
 class Acquisition:

@@ -13,7 +13,7 @@ from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import Secrets
 from sandbox.stack.access import run_init
-from sandbox.stack.create import RefusedError, create, fill, start, volume_mounts
+from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, problem
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Inventory, containers, inventory, stack_inputs
@@ -248,7 +248,7 @@ class _Start:
 
     def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
         """``filled`` is called when the files are in place, while the container that copied them is still ending."""
-        mounts = volume_mounts(document, self.project, list(filling.sources))
+        mounts = [volume_mount(document, self.project, name) for name in filling.sources]
         fill_volumes(self.docker, filling, mounts, self.plan.client.image, self.identity, filled)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.stack.create import RefusedError, create, fill, node_archive, start, volume_mounts
+from sandbox.stack.create import RefusedError, create, fill, node_archive, start, volume_mount
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
 from sandbox.stack.locks import claimed, locked
@@ -57,7 +57,7 @@ def test_a_dollar_sign_arrives_as_it_was_written() -> None:
 def test_a_volume_is_made_where_it_is_filled_as_compose_would_make_it() -> None:
     """A label with a comma stays one field of ``--mount``."""
     document = compose_document(local_plan("mysql"), PLACEHOLDER, Identity("p", "/here, too"))
-    (mount,) = volume_mounts(document, "p", ["mysql1-data"])
+    mount = volume_mount(document, "p", "mysql1-data")
     (fields,) = csv.reader([mount])
     assert fields[:3] == ["type=volume", "source=p_mysql1-data", "target=/to/mysql1-data"]
     own = document["volumes"]["mysql1-data"]["labels"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sandbox.stack.doctor import Check, examine
-from sandbox.stack.doctor_probes import ReachProbe, begin_kernel_probe
+from sandbox.stack.doctor_probes import KernelProbe, ReachProbe
 from sandbox.stack.images import built_folders
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
@@ -72,7 +72,7 @@ def test_the_helpers_are_labelled_short_lived_and_not_privileged(docker: FakeDoc
 
 
 def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() -> None:
-    probe = begin_kernel_probe(FakeDocker(), None)
+    probe = KernelProbe(FakeDocker(), None)
     assert {(state, fix) for _, state, _, fix in probe.abilities()} == {("unknown", "make images")}
     assert probe.governor() is None and probe.disk_mb() is None
     with ReachProbe(FakeDocker(), None) as reach:

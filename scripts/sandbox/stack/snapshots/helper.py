@@ -17,12 +17,7 @@ class CopyHelper:
     """One helper container; as a context it ends with the block. It has its stack's label, so `down` removes it."""
 
     def __init__(
-        self,
-        docker: Docker,
-        image: str,
-        owner: Identity,
-        volumes: Sequence[str],
-        mounts: Sequence[str] = (),
+        self, docker: Docker, image: str, owner: Identity, volumes: Sequence[str], mounts: Sequence[str] = ()
     ) -> None:
         """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new."""
         options = helper_options(owner, node="snapshot1")

@@ -95,7 +95,9 @@ def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[
 
     ``copy`` fills its volume; where it fails or returns None, nothing is left.
     """
-    _create(docker, key, profile, checkout)
+    discard(docker, key)
+    labels = label_options({LABEL: key, "sandbox.profile": profile, "sandbox.checkout": checkout})
+    docker.ask("volume", "create", *labels, volume_name(key))
     facts = None
     try:
         facts = copy()
@@ -106,12 +108,6 @@ def make(docker: Docker, key: str, profile: str, checkout: str, copy: Callable[[
         keep(facts)
         trim(docker)
     return facts
-
-
-def _create(docker: Docker, key: str, profile: str, checkout: str) -> None:
-    discard(docker, key)
-    labels = label_options({LABEL: key, "sandbox.profile": profile, "sandbox.checkout": checkout})
-    docker.ask("volume", "create", *labels, volume_name(key))
 
 
 def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[bool]:

@@ -3,11 +3,10 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container
 from sandbox.stack.roles import is_server
 from sandbox.stack.snapshots import store
@@ -48,19 +47,11 @@ def take(stack: Stack, wish: Wish) -> Facts | None:
 
     The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk fails.
     """
-    servers = [each for each in stack.members if is_server(each)]
-    client, *inspected = _inspected(stack.docker, [stack.client, *servers])
-    volumes = _volumes(stack, inspected)
-    if wish.fresh and any(_ask(stack, each, _OWN_TABLES) != "0" for each in servers):
+    capture = _Capture(stack, wish)
+    if wish.fresh and any(capture.ask(each, _OWN_TABLES) != "0" for each in capture.servers):
         return None
     with store.claim([wish.key]) as ours:
-        if not ours:
-            return None
-
-        def copied() -> Facts | None:
-            return _copied(stack, wish, servers, volumes, _images(inspected), client["Image"])
-
-        return store.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
+        return capture.stored(capture.of_idle_servers) if ours else None
 
 
 def take_stopped(stack: Stack, wish: Wish) -> None:
@@ -69,53 +60,63 @@ def take_stopped(stack: Stack, wish: Wish) -> None:
     The caller has claimed the snapshot, and removes the stack. Raises SandboxError (exit 4) where the engine or the
     disk fails.
     """
-    servers = [each for each in stack.members if is_server(each)]
-    client, *inspected = _inspected(stack.docker, [stack.client, *servers])
-    volumes = _volumes(stack, inspected)
-    stack.docker.ask("stop", *(each.id for each in servers))
+    capture = _Capture(stack, wish)
+    stack.docker.ask("stop", *(each.id for each in capture.servers))
+    capture.stored(capture.of_stopped_servers)
 
-    def copied() -> Facts:
-        mounts = _mounts(stack, wish, volumes)
-        size = copy_stopped(stack.docker, client["Image"], stack.identity, mounts)
+
+class _Capture:
+    """A snapshot of a stack in the making."""
+
+    def __init__(self, stack: Stack, wish: Wish) -> None:
+        self.stack, self.wish = stack, wish
+        self.servers = [each for each in stack.members if is_server(each)]
+        ids = [each.id for each in (stack.client, *self.servers)]
+        client, *inspected = json.loads(stack.docker.ask("container", "inspect", *ids))
+        self.copier = str(client["Image"])
+        self.images = {str(item["Config"]["Image"]): str(item["Image"]) for item in inspected}
+        self.volumes = _volumes(stack, inspected)
+        self.mounts = [snapshot_mount(store.volume_name(wish.key))]
+        self.mounts += [f"{stack.project}_{name}:/from/{name}:ro" for name in self.volumes]
+
+    def stored(self, copy: Callable[[], Facts | None]) -> Facts | None:
+        """Puts into the snapshot store what one of the two methods below copies."""
+        return store.make(self.stack.docker, self.wish.key, self.stack.profile, self.stack.checkout, copy)
+
+    def of_idle_servers(self) -> Facts | None:
+        """Pauses the servers for the end of the copy; None where one of them wrote meanwhile."""
+        names = list(self.volumes)
+        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, self.mounts) as helper:
+            helper.ask("first", names)
+            before = self._positions()
+            with _paused(self.servers):
+                helper.ask("second", names)
+            if before != self._positions():
+                return None
+            return self._facts(before, helper.ask("finish", names) or 0)
+
+    def of_stopped_servers(self) -> Facts:
+        """Their position is in their data."""
+        size = copy_stopped(self.stack.docker, self.copier, self.stack.identity, self.mounts)
+        return self._facts(dict.fromkeys(each.node for each in self.servers), size)
+
+    def _facts(self, positions: dict[str, str | None], size: int) -> Facts:
         return Facts(
-            key=wish.key, profile=stack.profile, checkout=stack.checkout, images=_images(inspected), uuid=wish.uuid,
-            positions=dict.fromkeys(each.node for each in servers), volumes=volumes, bytes=size,
-            made_unix_s=time.time(),
+            key=self.wish.key, profile=self.stack.profile, checkout=self.stack.checkout, images=self.images,
+            uuid=self.wish.uuid, positions=positions, volumes=self.volumes, bytes=size, made_unix_s=time.time(),
         )  # fmt: skip
 
-    store.make(stack.docker, wish.key, stack.profile, stack.checkout, copied)
+    def _positions(self) -> dict[str, str | None]:
+        """UUID:SEQNO of every Galera member, None for any other server."""
+        return {
+            each.node: self.ask(each, _POSITION) if each.about.get("topology") == "galera" else None
+            for each in self.servers
+        }
 
-
-def _mounts(stack: Stack, wish: Wish, volumes: Mapping[str, str]) -> list[str]:
-    mounts = [snapshot_mount(store.volume_name(wish.key))]
-    return mounts + [f"{stack.project}_{name}:/from/{name}:ro" for name in volumes]
-
-
-def _images(inspected: Sequence[Mapping]) -> dict[str, str]:  # type: ignore[type-arg]
-    return {item["Config"]["Image"]: item["Image"] for item in inspected}
-
-
-def _copied(
-    stack: Stack,
-    wish: Wish,
-    servers: Sequence[Container],
-    volumes: Mapping[str, str],
-    images: Mapping[str, str],
-    copier: str,
-) -> Facts | None:
-    names = list(volumes)
-    with CopyHelper(stack.docker, copier, stack.identity, _mounts(stack, wish, volumes)) as helper:
-        helper.ask("first", names)
-        before = {each.node: _position(stack, each) for each in servers}
-        with _paused(servers):
-            helper.ask("second", names)
-        if before != {each.node: _position(stack, each) for each in servers}:
-            return None
-        size = helper.ask("finish", names) or 0
-    return Facts(
-        key=wish.key, profile=stack.profile, checkout=stack.checkout, images=dict(images), uuid=wish.uuid,
-        positions=before, volumes=dict(volumes), bytes=size, made_unix_s=time.time(),
-    )  # fmt: skip
+    def ask(self, server: Container, statement: str) -> str:
+        """The answer of a server's own client."""
+        argv = [server.about["sql_client"], "--defaults-file=/sandbox/client.cnf", "-NB", "-e", statement]
+        return self.stack.run(server.node, argv).stdout.strip()
 
 
 @contextmanager
@@ -138,10 +139,6 @@ def _paused(servers: Sequence[Container]) -> Iterator[None]:
             guard.wait()
 
 
-def _inspected(docker: Docker, servers: Sequence[Container]) -> list[dict]:  # type: ignore[type-arg]
-    return list(json.loads(docker.ask("container", "inspect", *(each.id for each in servers))))
-
-
 def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # type: ignore[type-arg]
     """Compose's name of every volume that is a server's own → its node; volumes that a group shares start empty."""
     nodes = {each.id: each.node for each in stack.members}
@@ -153,13 +150,3 @@ def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # t
             if mount["Type"] == "volume" and name.startswith(f"{node}-"):
                 found[name] = node
     return found
-
-
-def _position(stack: Stack, server: Container) -> str | None:
-    """UUID:SEQNO of a Galera member, None for any other server."""
-    return _ask(stack, server, _POSITION) if server.about.get("topology") == "galera" else None
-
-
-def _ask(stack: Stack, server: Container, statement: str) -> str:
-    argv = [server.about["sql_client"], "--defaults-file=/sandbox/client.cnf", "-NB", "-e", statement]
-    return stack.run(server.node, argv).stdout.strip()
