@@ -106,7 +106,7 @@ def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
         if result.code:
             raise SandboxError(
                 f"INIT={init.name} failed on {entry.node}",
-                result.stderr.strip().rpartition("\n")[2],
+                result.last_error,
                 f"try: make down{option}   (then fix the file and make up again)",
                 ExitCode.FAILED,
             )

@@ -38,10 +38,6 @@ def examine(docker: Docker) -> list[Check]:
         info = read_info(docker.ask("info", "--format", "{{json .}}"))
     except SandboxError as problem:
         return [Check("engine", "missing", f"{problem.what}: {problem.known}", problem.next_step)]
-    return _examine(docker, info)
-
-
-def _examine(docker: Docker, info: Mapping[str, Any]) -> list[Check]:
     available = engine_availability(load_lock(), docker)
     leftovers = _leftovers(docker)  # before the probe creates its own containers
     client_image = _client_image(available.local)

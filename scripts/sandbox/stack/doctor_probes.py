@@ -76,8 +76,8 @@ class KernelProbe:
         if not self._pending:
             return {}
         network, loop = (each.answer_within(_KERNEL_PATIENCE_S) for each in self._pending)
-        reason = (loop.stderr.strip() or "no answer").rpartition("\n")[2]
-        return _read(network.stdout) | {"loop": _read(loop.stdout).get("loop", (False, reason))}
+        loop_answer = _read(loop.stdout).get("loop", (False, loop.last_error or "no answer"))
+        return _read(network.stdout) | {"loop": loop_answer}
 
 
 def _read(text: str) -> dict[str, tuple[bool, str]]:
@@ -149,7 +149,7 @@ class ReachProbe:
         if said != _LISTENING:
             return Reach("not reached", said or "the listening container did not start")
         called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
-        return Reach("not reached", called.stderr.strip().rpartition("\n")[2]) if called.code else Reach("reached")
+        return Reach("not reached", called.last_error) if called.code else Reach("reached")
 
     @staticmethod
     def _first_line(process: "subprocess.Popen[str]") -> str:

@@ -34,12 +34,7 @@ class Entries:
     def choices(self) -> list[str]:
         """The valid values of ``VIA=`` for this stack."""
         words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
-        return [
-            *(node.node for node in self._nodes),
-            *words,
-            *_ROLES,
-            *(entry.node for entry in self._externals.values()),
-        ]
+        return [*(node.node for node in self._nodes), *words, *_ROLES, *(entry.node for entry in self.externals())]
 
     def externals(self) -> list[EntryPoint]:
         """External servers."""

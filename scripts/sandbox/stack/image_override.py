@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.engine import Docker
+from sandbox.stack.images import image_id
 from sandbox.stack.locks import locked
 
 OWN_NAME = "sandbox/given"
@@ -44,7 +45,7 @@ def volumes_of(identity: str, docker: Docker) -> set[str]:
 
 
 def _identity(word: str, variable: str, docker: Docker) -> str:
-    found = _known(word, docker)
+    found = image_id(docker, word)
     if found:
         return found
     raise SandboxError(
@@ -55,20 +56,14 @@ def _identity(word: str, variable: str, docker: Docker) -> str:
     )
 
 
-def _known(word: str, docker: Docker) -> str | None:
-    """Identity of an image by any of its names; None for an unknown name."""
-    answer = docker.answer("image", "inspect", "--format", "{{.Id}}", word)
-    return answer.stdout.strip() if answer.code == 0 else None
-
-
 def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
     """Loads the archive's image and names it ``own``; no other name moves to another image."""
     names = _names_in(path, variable)
     with locked("given-image", lambda: None):
-        before = {name: _known(name, docker) for name in names}
+        before = {name: image_id(docker, name) for name in names}
         try:
             text = docker.ask("load", "--input", str(path.resolve()))
-            identity = _known(_LOADED.findall(text)[-1], docker)
+            identity = image_id(docker, _LOADED.findall(text)[-1])
             docker.ask("tag", identity or "", own)
         finally:
             for name, owner in before.items():
@@ -79,7 +74,7 @@ def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
 def _give_back(name: str, owner: str | None, docker: Docker) -> None:
     if owner is None:
         docker.answer("rmi", name)
-    elif _known(name, docker) != owner:
+    elif image_id(docker, name) != owner:
         docker.ask("tag", owner, name)
 
 

@@ -79,6 +79,12 @@ def recipe(folder: str, images: Path = IMAGES) -> str:
     return digest.hexdigest()[:12]
 
 
+def image_id(docker: Docker, name: str) -> str | None:
+    """The identity (``sha256:…``) of an image by any of its names; None for one that the engine does not have."""
+    answer = docker.answer("image", "inspect", "--format", "{{.Id}}", name)
+    return answer.stdout.strip() if answer.code == 0 else None
+
+
 def registry_reachable(docker: Docker) -> bool:
     """Whether the engine itself reaches its registry, within 2 s.
 

@@ -161,6 +161,4 @@ def _remove(found: Inventory, docker: Docker) -> str:
 
 def _errors(docker: Docker, commands: Sequence[Sequence[str]]) -> str:
     pending = [docker.begin(*command) for command in commands]
-    return " ".join(
-        answer.stderr.strip().rpartition("\n")[2] for answer in [each.answer() for each in pending] if answer.code
-    )
+    return " ".join(answer.last_error for answer in [each.answer() for each in pending] if answer.code)

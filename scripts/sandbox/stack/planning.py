@@ -11,7 +11,7 @@ from sandbox.plan.model import Node, Plan, PlanRequest
 from sandbox.plan.planner import make_plan
 from sandbox.plan.variable_names import Names, names_in, refuse_mistyped
 from sandbox.stack.engine import Docker
-from sandbox.stack.images import engine_availability
+from sandbox.stack.images import engine_availability, image_id
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import cache_folder
 from sandbox.stack.naming import identity
@@ -49,12 +49,14 @@ def known_variables(nodes: Iterable[Node], docker: Docker) -> dict[str, Names]:
 
 
 def _of_image(image: str, server: str, docker: Docker) -> Names:
-    image_id = docker.answer("image", "inspect", "--format", "{{.Id}}", image).stdout.strip()
-    kept = cache_folder() / "variables" / f"{image_id.removeprefix('sha256:')}.txt"
-    if image_id and kept.is_file():
+    known = image_id(docker, image)
+    if not known:
+        return _asked(image, server, docker)
+    kept = cache_folder() / "variables" / f"{known.removeprefix('sha256:')}.txt"
+    if kept.is_file():
         return frozenset(kept.read_text(encoding="utf-8").split())
     names = _asked(image, server, docker)
-    if image_id and names:
+    if names:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text("\n".join(sorted(names)) + "\n", encoding="utf-8")
     return names

@@ -66,6 +66,11 @@ class ExecResult:
     stdout: str
     stderr: str
 
+    @property
+    def last_error(self) -> str:
+        """The last line of its error output."""
+        return self.stderr.strip().rpartition("\n")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class SettingProof:

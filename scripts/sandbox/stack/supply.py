@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_library, load_lock
@@ -18,7 +17,7 @@ from sandbox.plan.catalog import Catalog
 from sandbox.plan.images import Availability, choose_image
 from sandbox.plan.model import ImageChoice, Plan
 from sandbox.stack.engine import Docker, end_group
-from sandbox.stack.images import RECIPE_LABEL, engine_availability, recipe
+from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
 
@@ -121,7 +120,7 @@ class Acquisition:
         show("here")
 
     def _pull(self, choice: ImageChoice, show: "_ImageProgress") -> None:
-        if self._docker.answer("image", "inspect", "--format", "{{.Id}}", choice.reference).code == 0:
+        if image_id(self._docker, choice.reference) is not None:
             return
         show("pulling")
         code, tail = self._follow(["docker", "pull", choice.reference], _LayerCount(show))
@@ -163,23 +162,15 @@ class Acquisition:
             if self._ended:
                 return 130, ["ended"]
             process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                process_group=0,
-                env={**os.environ, **(environment or {})},
-            )
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
+                text=True, encoding="utf-8", errors="replace", env={**os.environ, **(environment or {})},
+            )  # fmt: skip
             self._running.add(process)
         tail: deque[str] = deque(maxlen=_TAIL_LINES)
         for line in process.stdout or ():
             tail.append(line.rstrip())
             on_line(line)
-        with suppress(KeyError):
-            self._running.remove(process)
+        self._running.discard(process)
         return process.wait(), list(tail)
 
 

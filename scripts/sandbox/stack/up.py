@@ -154,7 +154,10 @@ class _Start:
         if there.containers and self._usable(there):
             self.announce()
             self.found = True
-            return self._started(Stack(there.containers, self.docker))
+            stack = Stack(there.containers, self.docker)
+            idle = [each.node for each in stack.members if not each.running]
+            self.on_event(Note(f"the stack '{stack.name}' exists" + (f"; starting {', '.join(idle)}" if idle else "")))
+            return start_idle(stack)
         check_resources(self.plan, read_info(self.info.output()))
         self.announce()
         if not there.empty:
@@ -182,12 +185,6 @@ class _Start:
             f"try: make down{option} && make up{option} PROFILE={self.plan.profile}",
             ExitCode.ENVIRONMENT,
         )
-
-    def _started(self, stack: Stack) -> Stack:
-        """Starts the stopped nodes of an existing stack."""
-        idle = [each.node for each in stack.members if not each.running]
-        self.on_event(Note(f"the stack '{stack.name}' exists" + (f"; starting {', '.join(idle)}" if idle else "")))
-        return start_idle(stack)
 
     def _make(self) -> Stack:
         secrets = draw_secrets(self.plan)
@@ -289,9 +286,10 @@ def _shown(value: object) -> str:
 
 def _not_started(argv: Sequence[str], answer: ExecResult, plan: Plan) -> SandboxError:
     """Compose could not create the stack: nothing of it ran, and what it created is removed."""
-    last = answer.stderr.strip().rpartition("\n")[2]
     for sign, next_step in _KNOWN_REFUSALS.items():
-        if sign in last.lower():
+        if sign in answer.last_error.lower():
             step = next_step.format(profile=plan.profile)
-            return SandboxError(f"the engine cannot start {plan.profile}", last, step, ExitCode.ENVIRONMENT)
+            return SandboxError(
+                f"the engine cannot start {plan.profile}", answer.last_error, step, ExitCode.ENVIRONMENT
+            )
     return problem(argv, answer)
