@@ -18,8 +18,7 @@ from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
-from sandbox.stack.roles import explained, is_server, server_role
-from sandbox.stack.stack import Stack, death
+from sandbox.stack.stack import Stack, death, explained, is_server, server_role
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""

@@ -1,6 +1,7 @@
-"""A running stack: how a command finds it, its nodes, its roles, commands in its nodes. Implements the protocol."""
+"""A running stack: how a command finds it, its nodes, their roles, commands in them. Implements the protocol."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
-from sandbox.stack import inventory, roles
+from sandbox.stack import inventory
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
@@ -19,6 +20,10 @@ from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.naming import choose_project, stack_name
 from sandbox.stack.node_commands import ExecStream, SqlSessions
 from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, OnEvent, ServerRole, SettingProof, StackNode
+
+_ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
+_PATIENCE_S = 10.0
+"""A hanging server must not block the answers of the others."""
 
 
 class Stack:
@@ -82,12 +87,17 @@ class Stack:
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
-        """Role of every database server, asked now."""
-        return roles.ask_roles(self.docker, self.members)
+        """Role of every database server, all asked at once, now; None for one without an answer or a role."""
+        return {name: server_role(answer) for name, answer in self.standings().items()}
 
     def standings(self) -> dict[str, str | None]:
-        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``."""
-        return roles.ask_standings(self.docker, self.members)
+        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``.
+
+        None for one that is not running or does not answer.
+        """
+        servers = [node for node in self.members if is_server(node)]
+        answers = self._ask_all([(node.node, node, "role") for node in servers if node.running])
+        return {server.node: answers.get(server.node) for server in servers}
 
     @property
     def entries(self) -> Entries:
@@ -103,7 +113,28 @@ class Stack:
 
     def prove_settings(self) -> list[SettingProof]:
         """Runs the proof of every setting on every node it applies to, now."""
-        return roles.prove_settings(self.docker, self.members)
+        client = next((node for node in self.members if node.kind == "client"), None)
+        asked: list[tuple[str, Container, str]] = []
+        expected: dict[str, tuple[str, str, str]] = {}
+        for node in self.members:
+            for setting, proof in node.about.get("proofs", {}).items():
+                key = f"{setting} on {node.node}"
+                expected[key] = (setting, node.node, proof["expect"])
+                where = node if proof["via"] == "self" else client
+                question = f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
+                if where is not None and where.running:
+                    asked.append((key, where, question))
+        answers = self._ask_all(asked)
+        return [SettingProof(*words, answers.get(key)) for key, words in expected.items()]
+
+    def _ask_all(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, str | None]:
+        """(key, container, question to its probe) → answer, or None; all clients run in parallel."""
+        pending = [
+            (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
+            for key, container, question in questions
+        ]
+        answers = {key: each.answer_within(_PATIENCE_S) for key, each in pending}
+        return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
@@ -146,6 +177,22 @@ class Stack:
     @cached_property
     def _secrets(self) -> frozenset[str]:
         return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
+
+
+def is_server(node: Container) -> bool:
+    """Whether a node has a role."""
+    return node.kind in ("database", "replica")
+
+
+def server_role(answer: str | None) -> ServerRole | None:
+    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
+    word = re.match(r"\w*", answer or "")
+    return _ROLES.get(word[0]) if word else None
+
+
+def explained(answer: str | None) -> bool:
+    """Whether an answer explains why a ready server is neither the writer nor a reader."""
+    return (answer or "").startswith(("stale: ", "detached: "))
 
 
 def all_stacks(docker: Docker) -> list[Stack]:

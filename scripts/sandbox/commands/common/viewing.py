@@ -13,9 +13,8 @@ from sandbox.stack.inventory import Container
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
 from sandbox.stack.publish import addresses
-from sandbox.stack.roles import explained, server_role
 from sandbox.stack.snapshots.background import undisturbed
-from sandbox.stack.stack import Stack, find_stack
+from sandbox.stack.stack import Stack, explained, find_stack, server_role
 from sandbox.stack.up import Started
 
 

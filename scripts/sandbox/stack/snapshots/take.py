@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sandbox.stack.inventory import Container
-from sandbox.stack.roles import is_server
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import CopyHelper, copy_stopped, snapshot_mount
 from sandbox.stack.snapshots.store import Facts
-from sandbox.stack.stack import Stack
+from sandbox.stack.stack import Stack, is_server
 
 _PAUSED = """
 for id; do docker pause "$id" >/dev/null & done; wait
