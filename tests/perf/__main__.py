@@ -20,7 +20,7 @@ from sandbox.places import CHECKOUT
 from sandbox.plan.images import Availability
 from sandbox.plan.model import PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 
 EXPRESSIONS = [
     "mysql@9.7+replica2+haproxy",

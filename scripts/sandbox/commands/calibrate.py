@@ -17,9 +17,8 @@ from sandbox.experiment.resolve import need_baseline, resolve
 from sandbox.experiment.selection import Experiment
 from sandbox.report.text_table import text_table
 from sandbox.results.observe import canary_differences, kind_of_canary
-from sandbox.results.statistics.many import FEWEST_BLOCKS
-from sandbox.results.statistics.margin import margin
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin
 from sandbox.run.calibration_file import calibration_path, change_calibration
 
 HELP = ("figures", 4)

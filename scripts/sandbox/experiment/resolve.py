@@ -16,7 +16,7 @@ from sandbox.plan.entry_words import entry_words
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.variables import effective_variables
-from sandbox.results.statistics.many import blocks_for_one
+from sandbox.results.statistics.verdict import blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker

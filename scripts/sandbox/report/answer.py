@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from sandbox.report.places import places
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.statistics.many import FEWEST_BLOCKS
 from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS
 
 _TOO_FEW = "too few"
 _PHRASES = {

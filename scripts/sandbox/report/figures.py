@@ -15,7 +15,7 @@ from sandbox.report.svg import Area, Bar, Dot, Level, Line, Mark, Panel
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
-from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 from sandbox.results.statistics.verdict import Effect
 
 ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms", *PROCESSOR_TIME)

@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.report.text_table import text_table
 from sandbox.report.verdict_table import p_text, shown
 from sandbox.results.history import History, Point, Series
-from sandbox.results.statistics.change_points import FEWEST, ChangePoint
+from sandbox.results.statistics.changes import FEWEST, ChangePoint
 from sandbox.results.statistics.metrics import Metric
 
 WIDTH = 100

@@ -10,7 +10,7 @@ from sandbox.experiment.estimate import Estimate
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.selection import Experiment, cell_data
 from sandbox.report.text_table import text_table
-from sandbox.results.statistics.many import blocks_for_one
+from sandbox.results.statistics.verdict import blocks_for_one
 
 _WIDTH = 100
 

@@ -26,7 +26,7 @@ from sandbox.results.compare import Judged, Verdict
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Metrics
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.signed_rank import hodges_lehmann
+from sandbox.results.statistics.rank_tests import hodges_lehmann
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""

@@ -7,7 +7,7 @@ from sandbox.report.layout import varied
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
-from sandbox.results.statistics.signed_rank import hodges_lehmann
+from sandbox.results.statistics.rank_tests import hodges_lehmann
 
 TITLE = "Processor time per transaction, ms"
 CAPTION = "Pseudo-median over blocks (Hodges-Lehmann); empty where there is no such node."

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sandbox.results.statistics.steadiness import Shift
+from sandbox.results.statistics.changes import Shift
 
 
 def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:

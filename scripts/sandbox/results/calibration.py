@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import Field
 
 from sandbox.results.record import Part
-from sandbox.results.statistics.margin import spread
+from sandbox.results.statistics.verdict import spread
 
 MOST_KEPT = 400
 """Differences kept per kind of run; the oldest are dropped first, since a host changes."""

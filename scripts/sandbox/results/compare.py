@@ -7,17 +7,18 @@ from typing import Literal
 from sandbox.results.calibration import Known
 from sandbox.results.matrix_part import Adjustment
 from sandbox.results.record import Status
-from sandbox.results.statistics.many import benjamini_hochberg, holm
-from sandbox.results.statistics.margin import spread
+from sandbox.results.statistics.changes import Shift
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.steadiness import Shift
 from sandbox.results.statistics.verdict import (
     UNSTEADY_SHARE,
     Effect,
     Judgement,
+    benjamini_hochberg,
     effect_of,
+    holm,
     judge,
     qualified,
+    spread,
     unfit,
 )
 

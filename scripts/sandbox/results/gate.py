@@ -7,7 +7,7 @@ from typing import Literal
 
 from sandbox.errors import ExitCode
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.statistics.signed_rank import Interval
+from sandbox.results.statistics.rank_tests import Interval
 from sandbox.results.statistics.verdict import Effect
 
 Word = Literal["worse", "not worse", "inconclusive", "too noisy", "not measured"]

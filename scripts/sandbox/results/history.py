@@ -11,9 +11,9 @@ from sandbox.results.compare import judge_result
 from sandbox.results.differences import LOAD, text_of
 from sandbox.results.observe import noise_of
 from sandbox.results.record import Record
-from sandbox.results.statistics.change_points import ChangePoint, change_points
+from sandbox.results.statistics.changes import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.signed_rank import hodges_lehmann, signed_rank_interval
+from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 from sandbox.results.unpaired import ResultSide, on_scale
 
 

@@ -7,8 +7,8 @@ from sandbox.results.calibration import Calibration, Known, kind_of_run
 from sandbox.results.compare import Judged, Observation, differences_of, judge_result
 from sandbox.results.matrix_part import MatrixPart
 from sandbox.results.record import Record
+from sandbox.results.statistics.changes import Shift, changes
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import Shift, changes
 
 Series = Callable[[Record], Sequence[float]]
 """Transactions per second of a record's measured window, second by second."""

@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 from sandbox.results.calibration import Calibration, kind_of_run
 from sandbox.results.compare import Judged, Noise, Observation, differences_of, larger_noise, unsteady_shares, word_of
 from sandbox.results.record import Record
-from sandbox.results.statistics.many import benjamini_hochberg
-from sandbox.results.statistics.margin import spread
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.rank_sum import rank_sum_interval, rank_sum_p, shift
-from sandbox.results.statistics.verdict import Effect, Judgement, judge, margin_of, qualified
+from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p, shift
+from sandbox.results.statistics.verdict import (
+    Effect,
+    Judgement,
+    benjamini_hochberg,
+    judge,
+    margin_of,
+    qualified,
+    spread,
+)
 from sandbox.results.store import Manifest
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")

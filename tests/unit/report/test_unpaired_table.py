@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import Calibration
 from sandbox.results.differences import differences_between
-from sandbox.results.statistics.steadiness import Shift
+from sandbox.results.statistics.changes import Shift
 from sandbox.results.unpaired import ResultSide, compare_results
 from unit.results.made_results import around, cell, matrix_part, side
 

@@ -8,7 +8,7 @@ from sandbox.report.verdict_table import verdict_data, verdict_lines
 from sandbox.results.calibration import Known
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
-from sandbox.results.statistics.steadiness import Shift
+from sandbox.results.statistics.changes import Shift
 from unit.results.test_compare import result
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """What is known of a host's own noise: begun by a calibration, grown by canaries, per kind of run."""
 
 from sandbox.results.calibration import MOST_KEPT, Calibration, kind_of_run
-from sandbox.results.statistics.margin import spread
+from sandbox.results.statistics.verdict import spread
 
 KIND = kind_of_run("AMD EPYC, 2 cores", "oltp_read_only", 10)
 

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.results.compare import Judged, Observation, judge_result
 from sandbox.results.record import Status
-from sandbox.results.statistics.steadiness import Shift
+from sandbox.results.statistics.changes import Shift
 
 CANARY = ("canary", "off")
 BLOCKS = 8

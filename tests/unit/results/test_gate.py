@@ -9,7 +9,7 @@ from sandbox.errors import ExitCode
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, State, outcome_of
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.signed_rank import Interval
+from sandbox.results.statistics.rank_tests import Interval
 from sandbox.results.statistics.verdict import Effect, Judgement, Word
 
 DELTA = math.log1p(0.05)

@@ -8,9 +8,8 @@ import pytest
 
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Look, Outcome, outcome_of
-from sandbox.results.statistics.margin import spread
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.verdict import effect_of, judge
+from sandbox.results.statistics.verdict import effect_of, judge, spread
 
 GATES = 100
 CALIBRATED = {"server_cpu_ms_per_tx": 0.033, "tps": 0.05}

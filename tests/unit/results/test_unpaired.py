@@ -4,8 +4,8 @@ import pytest
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import Observation
+from sandbox.results.statistics.changes import Shift
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.steadiness import Shift
 from sandbox.results.statistics.verdict import judge
 from sandbox.results.unpaired import BENCH_METRICS, Unpaired, compare_results, effect_of_two, matched, on_scale
 from unit.results.made_results import around, cell, matrix_part, side

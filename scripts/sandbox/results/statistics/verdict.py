@@ -1,18 +1,26 @@
-"""The verdict on one comparison: effect, interval, what could have been detected, and the conclusion."""
+"""The verdict on a comparison: its effect, what matters and what could be detected, p among many, the conclusion."""
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sandbox.results.statistics.many import ALPHA, blocks_for_one
-from sandbox.results.statistics.margin import absolute_margin, blocks_to_see, detectable, margin, spread
 from sandbox.results.statistics.metrics import Metric
-from sandbox.results.statistics.signed_rank import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
+from sandbox.results.statistics.rank_tests import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
 
 Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error", "failed"]
 UNSTEADY_SHARE = 0.25
 """A comparison is not steady when more than this share of either variant's runs is unsteady."""
+ALPHA = 0.05
+FEWEST_BLOCKS = 6
+"""With five, an exact two-sided p of 0.05 cannot be reached."""
+SMALLEST_MARGIN = 0.05
+"""As a share of the value; a smaller difference is never called better or worse."""
+
+# The smallest difference detected with 80 % power, in standard deviations of one block's difference, by blocks.
+_DETECTABLE = {6: 1.77, 8: 1.27, 10: 1.00, 16: 0.80, 20: 0.67}
+_BEYOND = _DETECTABLE[20] * math.sqrt(20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,6 @@ class Judgement:
     word: Word
     blocks_needed: int | None = None
     """If too noisy: the blocks needed at this noise; None if beyond reason."""
-
-    @property
-    def of_figures_alone(self) -> Word:
-        """The word before a canary or an unsteady variant overrode it: for display, never for decisions."""
-        return judge(self.effect, self.adjusted_p).word
 
 
 def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> Effect:
@@ -104,3 +107,72 @@ def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:
     if metric.scale == "ratio":
         return math.log1p(margin(noise_sd, blocks, metric.smallest_margin))
     return absolute_margin(noise_sd, blocks, metric.smallest_margin)
+
+
+def margin(sd: float, blocks: int, smallest: float = SMALLEST_MARGIN) -> float:
+    """δ(n) = max(smallest, exp(3.9 · sd / √n) − 1), as a share; ``sd`` of the calibrated log ratios of one block."""
+    return max(smallest, math.expm1(3.9 * sd / math.sqrt(blocks)))
+
+
+def absolute_margin(sd: float, blocks: int, smallest: float) -> float:
+    """The same for a metric that can be zero, in the metric's own unit."""
+    return max(smallest, 3.9 * sd / math.sqrt(blocks))
+
+
+def detectable(sd: float, blocks: int) -> float:
+    """The difference that so many blocks detect with 80 % power, on the scale of ``sd`` (log ratio or metric unit)."""
+    return _detectable_in_sds(blocks) * sd
+
+
+def blocks_to_see(sd: float, difference: float) -> int | None:
+    """Blocks (at least six) that detect such a difference with 80 % power; None if 10,000 are not enough."""
+    for blocks in range(min(_DETECTABLE), 10_001):
+        if detectable(sd, blocks) <= difference:
+            return blocks
+    return None
+
+
+def spread(differences: Sequence[float]) -> float:
+    """Standard deviation of the blocks' differences; 0 for fewer than two."""
+    return statistics.stdev(differences) if len(differences) > 1 else 0.0
+
+
+def _detectable_in_sds(blocks: int) -> float:
+    """Linear between the simulated points; above 20 it falls with √n, below six nothing is guaranteed."""
+    if blocks < min(_DETECTABLE):
+        return math.inf
+    if blocks >= max(_DETECTABLE):
+        return _BEYOND / math.sqrt(blocks)
+    below = max(known for known in _DETECTABLE if known <= blocks)
+    above = min(known for known in _DETECTABLE if known > blocks)
+    share = (blocks - below) / (above - below)
+    return _DETECTABLE[below] + share * (_DETECTABLE[above] - _DETECTABLE[below])
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p, in the order given: no false alarm among all of them, with probability 1 − α (Holm 1979)."""
+    count = len(p_values)
+    adjusted, highest = [0.0] * count, 0.0
+    for position, index in enumerate(_ascending(p_values)):
+        highest = max(highest, min(1.0, (count - position) * p_values[index]))
+        adjusted[index] = highest
+    return adjusted
+
+
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p, in the order given: of differences called real, the expected share of false alarms is α (1995)."""
+    count = len(p_values)
+    adjusted, lowest = [0.0] * count, 1.0
+    for position, index in reversed(list(enumerate(_ascending(p_values), start=1))):
+        lowest = min(lowest, count / position * p_values[index])
+        adjusted[index] = lowest
+    return adjusted
+
+
+def blocks_for_one(comparisons: int) -> int:
+    """Blocks with which a single difference among so many can be called real: 1 + log2(m / α), at least six."""
+    return max(FEWEST_BLOCKS, math.ceil(1 + math.log2(max(comparisons, 1) / ALPHA)))
+
+
+def _ascending(p_values: Sequence[float]) -> list[int]:
+    return sorted(range(len(p_values)), key=p_values.__getitem__)

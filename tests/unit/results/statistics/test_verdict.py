@@ -1,14 +1,31 @@
 """The verdicts: what earns each word, and how often they are wrong when nothing, or something, is there."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.signed_rank import signed_rank_interval
-from sandbox.results.statistics.verdict import Judgement, effect_of, judge, qualified, unfit
+from sandbox.results.statistics.rank_tests import signed_rank_interval
+from sandbox.results.statistics.verdict import (
+    Judgement,
+    absolute_margin,
+    benjamini_hochberg,
+    blocks_for_one,
+    blocks_to_see,
+    detectable,
+    effect_of,
+    holm,
+    judge,
+    margin,
+    qualified,
+    spread,
+    unfit,
+)
 
 TPS, LATENCY, ERRORS = METRICS["tps"], METRICS["latency_p95_ms"], METRICS["errors"]
 FASTER = [0.20, 0.22, 0.18, 0.25, 0.21, 0.19, 0.23, 0.24]
@@ -113,3 +130,75 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five(blocks: int) -> No
         interval = signed_rank_interval(list(map(float, differences)))
         seen += interval is not None and interval.excludes(0)
     assert 0.75 <= seen / 1000 <= 0.9
+
+
+def test_a_margin_is_never_below_five_percent_and_grows_with_the_noise() -> None:
+    assert margin(0.0, 8) == margin(0.03, 8) == 0.05
+    assert margin(0.12, 8) == pytest.approx(math.exp(3.9 * 0.12 / math.sqrt(8)) - 1)
+    assert margin(0.12, 16) < margin(0.12, 8)
+    assert absolute_margin(2.0, 16, 0.5) == pytest.approx(1.95) and absolute_margin(0.0, 16, 0.5) == 0.5
+
+
+@pytest.mark.parametrize(("blocks", "sds"), [(6, 1.77), (8, 1.27), (10, 1.0), (16, 0.8), (20, 0.67)])
+def test_what_is_seen_is_what_was_simulated(blocks: int, sds: float) -> None:
+    assert detectable(0.1, blocks) == pytest.approx(sds * 0.1)
+
+
+def test_more_blocks_see_more() -> None:
+    seen = [detectable(1, blocks) for blocks in range(6, 60)]
+    assert seen == sorted(seen, reverse=True)
+    assert detectable(1, 5) == math.inf
+    assert detectable(1, 80) == pytest.approx(0.67 / 2)
+
+
+def test_the_blocks_that_a_difference_takes() -> None:
+    assert blocks_to_see(0.01, 0.05) == 6
+    assert blocks_to_see(0.1, 0.1) == 10
+    assert blocks_to_see(0.1, 0.0) is None
+    blocks = blocks_to_see(0.2, 0.05)
+    assert blocks and detectable(0.2, blocks) <= 0.05 < detectable(0.2, blocks - 1)
+
+
+def test_one_difference_has_no_spread() -> None:
+    assert spread([0.3]) == 0 and spread([1.0, 3.0]) == pytest.approx(math.sqrt(2))
+
+
+# Benjamini and Hochberg (1995), section 3.2: fifteen p values of a trial of thrombolysis. Holm's way (and Bonferroni's)
+# refuses three of them at 0.05, theirs four.
+TRIAL = [
+    *(0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344),
+    *(0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000),
+]
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=20)
+
+
+def test_the_published_example() -> None:
+    assert sum(p <= 0.05 for p in holm(TRIAL)) == 3
+    assert sum(p <= 0.05 for p in benjamini_hochberg(TRIAL)) == 4
+
+
+def test_adjusted_values_by_hand() -> None:
+    """R: p.adjust(c(0.01, 0.04, 0.03), "holm") is 0.03 0.06 0.06, and "BH" is 0.03 0.04 0.04."""
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert benjamini_hochberg([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+
+
+@given(p_values)
+def test_adjusting_never_helps_and_holm_is_the_stricter(values: list[float]) -> None:
+    for plain, strict, lenient in zip(values, holm(values), benjamini_hochberg(values), strict=True):
+        assert plain - 1e-12 <= lenient <= strict + 1e-12 <= 1 + 1e-12
+
+
+@given(p_values)
+def test_adjusting_keeps_the_order(values: list[float]) -> None:
+    for adjust in (holm, benjamini_hochberg):
+        adjusted = adjust(values)
+        order = sorted(range(len(values)), key=values.__getitem__)
+        assert all(adjusted[a] <= adjusted[b] for a, b in itertools.pairwise(order))
+
+
+@given(st.integers(1, 500))
+def test_a_lone_difference_can_be_called_with_so_many_blocks(comparisons: int) -> None:
+    blocks = blocks_for_one(comparisons)
+    assert comparisons * 2 / 2**blocks <= 0.05
+    assert blocks == 6 or comparisons * 2 / 2 ** (blocks - 1) > 0.05

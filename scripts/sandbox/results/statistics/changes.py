@@ -1,6 +1,7 @@
-"""Whether the one-second series of a run was steady; a series that was not is flagged, never trimmed."""
+"""Where a series changed: drift and steps of a run, flagged and never trimmed; lasting changes of a history."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -39,7 +40,7 @@ def changes(points: Sequence[float]) -> list[Shift] | None:
 
 def _drift(series: Any) -> list[Shift]:
     """Theil–Sen slope over the window above 5 % of the mean, and Mann–Kendall p < 0.01 once pre-whitened."""
-    from scipy import stats  # here, since it takes a second to import, and a bench or a short matrix does not need it
+    from scipy import stats  # here: it takes a second to import, and a bench or a short matrix needs neither
 
     mean = float(np.mean(series))
     slope = float(stats.theilslopes(series).slope)
@@ -65,7 +66,7 @@ def pre_whitened(series: Any, slope: float) -> Any:
 
 def _steps(series: Any) -> list[Shift]:
     """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled standard deviations."""
-    import ruptures  # here, for the same reason
+    import ruptures  # here too
 
     mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
@@ -87,3 +88,60 @@ def _step(before: Any, after: Any) -> float:
     pooled = float(np.sqrt((np.var(before) * len(before) + np.var(after) * len(after)) / freedom))
     difference = abs(float(np.mean(after) - np.mean(before)))
     return difference / pooled if pooled else float("inf") if difference else 0.0
+
+
+SHORTEST = 3
+"""Fewest values on either side of a change."""
+FEWEST = 2 * SHORTEST
+CHANGE_ALPHA = 0.001
+"""As in Apache Otava: candidates are the best of many, so a p near 0.05 means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """From the value at ``position``, the mean differs by ``effect``, on the scale of the values."""
+
+    position: int
+    effect: float
+    p: float
+
+
+def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]:
+    """Changes of the mean by at least ``smallest``, in order; none for fewer than six values.
+
+    After Fleming, Kołaczkowski et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions"
+    (2023), which Apache Otava implements: candidates, each then tested by Student's t between its two segments, the
+    weakest dropped first. The candidates come from PELT (Killick, Fearnhead and Eckley 2012) instead of E-divisive.
+    """
+    ends = _candidates(values)
+    while len(ends) > 1:
+        found = [_tested(values, ends, number) for number in range(len(ends) - 1)]
+        weak = [number for number, each in enumerate(found) if each.p > CHANGE_ALPHA or abs(each.effect) < smallest]
+        if not weak:
+            return found
+        del ends[max(weak, key=lambda number: found[number].p)]
+    return []
+
+
+def _candidates(values: Sequence[float]) -> list[int]:
+    """Ends of segments; the last one is the end of the series."""
+    series = np.asarray(values, dtype=float)
+    if len(series) < FEWEST:
+        return [len(series)]
+    import ruptures  # here too
+
+    noise = float(np.std(np.diff(series))) / math.sqrt(2)
+    scaled = (series - series.mean()) / (noise or float(np.std(series)) or 1.0)
+    search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(scaled.reshape(-1, 1))
+    return [int(end) for end in search.predict(pen=2 * math.log(len(series)))]
+
+
+def _tested(values: Sequence[float], ends: Sequence[int], number: int) -> ChangePoint:
+    from scipy import stats  # here too
+
+    begin = ends[number - 1] if number else 0
+    before, after = values[begin : ends[number]], values[ends[number] : ends[number + 1]]
+    effect = float(np.mean(after) - np.mean(before))
+    if len({*before}) == len({*after}) == 1:
+        return ChangePoint(ends[number], effect, 0.0 if effect else 1.0)
+    return ChangePoint(ends[number], effect, float(stats.ttest_ind(before, after).pvalue))

@@ -1,11 +1,11 @@
-"""Wilcoxon's signed-rank test over paired differences: exact p, Hodges–Lehmann estimate, exact interval."""
+"""Exact rank tests: signed ranks of paired differences, rank sums of two samples; p, estimate and interval."""
 
 import itertools
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -63,20 +63,18 @@ def signed_rank_interval(differences: Sequence[float], confidence: float = 0.95)
     None if there are too few differences for this confidence: at 95 %, fewer than 6.
     """
     count = len(_checked(differences))
-    ways, total = _ways_without_ties(count), 2**count
+    return _counted_in(walsh_averages(differences), _ways_without_ties(count), 0, 2**count, confidence)
+
+
+def _counted_in(
+    estimates: Sequence[float], ways: Sequence[int] | Mapping[int, int], least: int, total: int, confidence: float
+) -> Interval | None:
+    """Sorted estimates counted in from both ends, as many as the null distribution refuses, from ``least`` on."""
     refused = outside = 0
-    while 2 * (outside + ways[refused]) <= (1 - confidence) * total:
-        outside += ways[refused]
+    while 2 * (outside + ways[least + refused]) <= (1 - confidence) * total:
+        outside += ways[least + refused]
         refused += 1
-    if not refused:
-        return None
-    averages = walsh_averages(differences)
-    return Interval(averages[refused - 1], averages[-refused], 1 - 2 * outside / total)
-
-
-def smallest_p(count: int) -> float:
-    """The smallest two-sided p that ``count`` differences can reach: 2 / 2ⁿ."""
-    return math.ldexp(2.0, -count)
+    return Interval(estimates[refused - 1], estimates[-refused], 1 - 2 * outside / total) if refused else None
 
 
 def doubled_ranks(values: Sequence[float]) -> list[int]:
@@ -105,3 +103,44 @@ def _checked(differences: Sequence[float]) -> Sequence[float]:
     if not differences or len(differences) > MOST_DIFFERENCES or not all(map(math.isfinite, differences)):
         raise ValueError(f"needs 1 to {MOST_DIFFERENCES} finite differences, got {list(differences)[:5]}…")
     return differences
+
+
+def shift(first: Sequence[float], second: Sequence[float]) -> float:
+    """Hodges–Lehmann estimate of how far ``second`` lies above ``first``: the median of all pairwise differences."""
+    return statistics.median(_pairwise(first, second))
+
+
+def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided exact p that both come from one distribution (Mann and Whitney 1947); ties share their rank."""
+    doubled = doubled_ranks([*first, *second])
+    ways = _ways_to_choose(tuple(sorted(doubled)), len(second))
+    own = sum(doubled[len(first) :])
+    total = sum(ways.values())
+    below = sum(count for value, count in ways.items() if value <= own)
+    above = sum(count for value, count in ways.items() if value >= own)
+    return min(1.0, 2 * min(below, above) / total)
+
+
+def rank_sum_interval(first: Sequence[float], second: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """The shifts that the test does not reject (Moses 1965); None if there are too few values for this confidence.
+
+    Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 4.3.
+    """
+    size = len(second)
+    ways = _ways_to_choose(tuple(range(1, len(first) + size + 1)), size)
+    return _counted_in(_pairwise(first, second), ways, size * (size + 1) // 2, sum(ways.values()), confidence)
+
+
+def _pairwise(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    return sorted(after - before for before in first for after in second)
+
+
+@lru_cache(maxsize=32)
+def _ways_to_choose(ranks: tuple[int, ...], size: int) -> Mapping[int, int]:
+    """Sum → number of ways to choose ``size`` of the ranks with that sum; cached: samples without ties share it."""
+    chosen: list[dict[int, int]] = [{0: 1}] + [{} for _ in range(size)]
+    for rank in ranks:
+        for taken in range(size, 0, -1):
+            for total, count in chosen[taken - 1].items():
+                chosen[taken][total + rank] = chosen[taken].get(total + rank, 0) + count
+    return chosen[size]
