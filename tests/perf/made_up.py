@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.results.matrix_part import CellPart, ComparisonPart, HostCheck, MatrixPart
+from sandbox.results.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
 from sandbox.results.record import (
     EntryRecord,
     Environment,
@@ -20,7 +20,7 @@ from sandbox.results.record import (
     WorkloadRecord,
 )
 from sandbox.results.server_series import COUNTERS
-from sandbox.results.store import Manifest, ResultFolder, RunEntry
+from sandbox.results.store import ResultFolder
 
 FACTORS = {
     "commits": ["relaxed", "durable"],

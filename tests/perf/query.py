@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sandbox.places import CHECKOUT
+from sandbox.results.manifest import Manifest, RunEntry
 from sandbox.results.record import Environment, Metrics, NodeRecord, Record, WorkloadRecord
-from sandbox.results.store import Manifest, ResultFolder, RunEntry
+from sandbox.results.store import ResultFolder
 
 _RECORDS, _OF_ONE_RESULT = 10_000, 100
 _TIMES = 5

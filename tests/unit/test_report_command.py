@@ -9,7 +9,7 @@ from perf.made_up import write_made_up
 from sandbox.commands import report
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.result import part_of
-from sandbox.results.observe import noted
+from sandbox.results.calibration import noted
 from sandbox.results.store import ResultFolder
 from unit.results.samples import sample_record
 from unit.results.test_store import STARTED, manifest

@@ -22,9 +22,10 @@ from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
 from sandbox.places import CHECKOUT
 from sandbox.registry import options_of, variable_of
-from sandbox.results.observe import kind_of_canary
+from sandbox.results.calibration import kind_of_canary
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
-from sandbox.results.store import Manifest, ResultFolder
+from sandbox.results.store import ResultFolder
 from sandbox.run.calibration_file import change_calibration, read_calibration
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records

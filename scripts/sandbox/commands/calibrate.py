@@ -16,7 +16,7 @@ from sandbox.experiment.definition import Cell, Change, Matrix
 from sandbox.experiment.resolve import need_baseline, resolve
 from sandbox.experiment.selection import Experiment
 from sandbox.report.text_table import text_table
-from sandbox.results.observe import canary_differences, kind_of_canary
+from sandbox.results.calibration import canary_differences, kind_of_canary
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin
 from sandbox.run.calibration_file import calibration_path, change_calibration

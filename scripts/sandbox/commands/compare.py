@@ -16,8 +16,9 @@ from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
+from sandbox.results.calibration import noise_of
+from sandbox.results.compare import judge_matrix, observations
 from sandbox.results.differences import differences_between
-from sandbox.results.observe import judge_matrix, noise_of, observations
 from sandbox.results.store import ResultFolder
 from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, matched
 from sandbox.run.calibration_file import read_calibration

@@ -17,9 +17,9 @@ from sandbox.places import RESULTS
 from sandbox.report.benchstat import benchstat_lines
 from sandbox.report.github_action_benchmark import entries, tool_of
 from sandbox.report.query_table import query_csv
+from sandbox.results.compare import observations
 from sandbox.results.history import history_of
 from sandbox.results.index import OpenIndex, open_index, open_one
-from sandbox.results.observe import observations
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results, write_atomically
 from sandbox.results.unpaired import ResultSide

@@ -17,10 +17,11 @@ from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
 from sandbox.report.history_table import history_data, history_lines
+from sandbox.results.compare import observations
 from sandbox.results.history import history_of, subject
-from sandbox.results.observe import observations
+from sandbox.results.manifest import Manifest
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.store import Manifest, ResultFolder, all_results
+from sandbox.results.store import ResultFolder, all_results
 from sandbox.results.unpaired import ResultSide
 from sandbox.run.calibration_file import read_calibration
 

@@ -22,7 +22,7 @@ from sandbox.experiment.result import known_noise, learn_from, note_noise, part_
 from sandbox.experiment.start import start
 from sandbox.places import RESULTS
 from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
-from sandbox.results.calibration import Known
+from sandbox.results.compare import Known
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
 

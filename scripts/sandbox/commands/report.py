@@ -21,12 +21,12 @@ from sandbox.report.figures import matrix_figures
 from sandbox.report.page import Page, bench_page, html, matrix_page
 from sandbox.report.run_data import RunData
 from sandbox.report.summary import summary
-from sandbox.results.compare import Judged
-from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.observe import judge_matrix, noise_of
+from sandbox.results.calibration import noise_of
+from sandbox.results.compare import Judged, judge_matrix
+from sandbox.results.manifest import Manifest, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
-from sandbox.results.store import Manifest, ResultFolder, all_results, write_atomically
+from sandbox.results.store import ResultFolder, all_results, write_atomically
 from sandbox.run.calibration_file import read_calibration
 
 HELP = ("results", 1)

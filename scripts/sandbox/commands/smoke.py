@@ -25,10 +25,10 @@ from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.report.smoke_sentence import sentence
 from sandbox.report.smoke_view import smoke_markdown
-from sandbox.results.calibration import Calibration
+from sandbox.results.calibration import Calibration, noise_of
+from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import BLOCKS, EXIT_CODES, Look
-from sandbox.results.matrix_part import MatrixPart
-from sandbox.results.observe import judge_matrix, noise_of
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.open_run import LARGEST_SEED

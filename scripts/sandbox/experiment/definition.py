@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from sandbox.plan.catalog import Text
 from sandbox.plan.model import PlanRequest, UserFile
-from sandbox.results.matrix_part import Adjustment, Depth
+from sandbox.results.manifest import Adjustment, Depth
 from sandbox.run.condition import Condition, level_name, levels_by_factor
 
 CANARY = "canary"

@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD
 from sandbox.experiment.resolve import Resolved
-from sandbox.results.calibration import Known
-from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
-from sandbox.results.observe import canary_differences, kind_of_canary, noise_of, noted
-from sandbox.results.store import Manifest, ResultFolder, all_results, slug_of
+from sandbox.results.calibration import canary_differences, kind_of_canary, noise_of, noted
+from sandbox.results.compare import Known
+from sandbox.results.manifest import CellPart, ComparisonPart, Manifest, MatrixPart
+from sandbox.results.store import ResultFolder, all_results, slug_of
 from sandbox.run.calibration_file import change_calibration, read_calibration
 from sandbox.run.open_run import LARGEST_SEED
 from sandbox.run.tool_commit import tool_commit

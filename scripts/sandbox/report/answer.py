@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sandbox.report.places import places
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.report.layout import levels_text, varied
-from sandbox.results.matrix_part import CellPart, MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.variants import Variables, VariantDifference, differences, unasked
 

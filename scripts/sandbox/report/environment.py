@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Sequence
 
-from sandbox.results.matrix_part import HostCheck
+from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Record
 
 UNKNOWN = "unknown"

@@ -13,7 +13,7 @@ from sandbox.report.run_data import RunData
 from sandbox.report.server_figures import server_figures
 from sandbox.report.svg import Area, Bar, Dot, Level, Line, Mark, Panel
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 from sandbox.results.statistics.verdict import Effect

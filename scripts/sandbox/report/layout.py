@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sandbox.results.matrix_part import CellPart, MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 
 
 @dataclass(frozen=True, slots=True)

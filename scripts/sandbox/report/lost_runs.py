@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
 
 _MOST_CELLS = 4

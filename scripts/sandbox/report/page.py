@@ -23,7 +23,7 @@ from sandbox.report.summary import again, how
 from sandbox.report.svg import LOOKS
 from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, canary_levels, margin_text, notes, wide_figures
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Metrics
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.rank_tests import hodges_lehmann

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sandbox.report.axis import figure
 from sandbox.report.layout import varied
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann

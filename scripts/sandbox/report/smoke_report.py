@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.results.gate import Look, Outcome, outcome_of
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import NodeRecord, Record
 from sandbox.results.statistics.metrics import Metric
 

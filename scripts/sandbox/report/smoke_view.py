@@ -12,7 +12,7 @@ from sandbox.report.summary import again
 from sandbox.report.verdict_table import calibrate_commands, host_check_notes
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Finding, Outcome
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.variants import differences

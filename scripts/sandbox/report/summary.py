@@ -9,7 +9,7 @@ from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor
 from sandbox.report.unset_text import unset_text
 from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, notes, wide_figures
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
 
 

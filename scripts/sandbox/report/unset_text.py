@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.unset import UnsetDifferences, unset_differences
+from sandbox.results.variants import UnsetDifferences, unset_differences
 
 _MOST = 20
 _LONGEST = 60

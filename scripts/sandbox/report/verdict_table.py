@@ -11,8 +11,7 @@ from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor
 from sandbox.report.text_table import text_table
 from sandbox.report.unsteady_text import unsteady_text
 from sandbox.results.compare import Judged, Verdict
-from sandbox.results.host_checks import marked_blocks
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart, marked_blocks
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import Effect, Judgement

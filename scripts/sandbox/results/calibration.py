@@ -1,10 +1,13 @@
-"""Differences of A/A pairs, by host class, workload and length of the run (docs/statistics.md, rule 7)."""
+"""Host noise: differences of A/A pairs, by host class, workload and length of the run (docs/statistics.md, rule 7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
-from sandbox.results.record import Part
+from sandbox.results.compare import Known, differences_of, observations
+from sandbox.results.manifest import MatrixPart
+from sandbox.results.record import Part, Record
+from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import spread
 
 MOST_KEPT = 400
@@ -12,9 +15,6 @@ MOST_KEPT = 400
 
 Differences = Mapping[str, Sequence[float]]
 """Metric → one difference per block, on the metric's scale."""
-
-Known = Mapping[str, Mapping[str, float]]
-"""Workload → metric → standard deviation of A/A differences; only what was calibrated."""
 
 
 class Calibration(Part):
@@ -50,3 +50,36 @@ class Calibration(Part):
 def kind_of_run(host_class: str, workload: str, seconds: int) -> str:
     """The scope of a calibration: ``AMD EPYC, 2 cores, …; oltp_read_only; 10 s``."""
     return f"{host_class}; {workload}; {seconds} s"
+
+
+def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str, list[float]]:
+    """The host's own noise according to the canary, by metric."""
+    runs = observations(list(records), lambda _: (), part.depth)
+    return {name: differences_of(runs, part.canary_pair, name) for name in METRICS}
+
+
+def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
+    """The host noise noted when the result was judged; if it was not judged, what is known now."""
+    records = list(records)
+    if part.calibrated is None:
+        loads = dict.fromkeys(record.workload.name for record in records)
+        return calibration.known_of(part.host_class, loads, part.seconds)
+    own = _load_of_canary(part, records)
+    return {**part.calibrated_others, own: part.calibrated} if own and part.calibrated else part.calibrated_others
+
+
+def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> MatrixPart:
+    """The part with the known host noise: a later report says the same."""
+    own = _load_of_canary(part, records)
+    others = {load: dict(sds) for load, sds in known.items() if load != own}
+    return part.model_copy(update={"calibrated": dict(known.get(own or "", {})), "calibrated_others": others})
+
+
+def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
+    """The canary's kind of run; None if it never ran."""
+    workload = _load_of_canary(part, records)
+    return workload and kind_of_run(part.host_class, workload, part.seconds)
+
+
+def _load_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
+    return next((record.workload.name for record in records if record.cell == part.canary.cell), None)

@@ -1,13 +1,12 @@
-"""Runs → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the verdict on each."""
+"""Records → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the verdict on each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from sandbox.results.calibration import Known
-from sandbox.results.matrix_part import Adjustment
-from sandbox.results.record import Status
-from sandbox.results.statistics.changes import Shift
+from sandbox.results.manifest import Adjustment, MatrixPart
+from sandbox.results.record import Record, Status
+from sandbox.results.statistics.changes import Shift, changes
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import (
     UNSTEADY_SHARE,
@@ -25,6 +24,10 @@ from sandbox.results.statistics.verdict import (
 NoiseSource = Literal["calibrated", "canary, noisier than calibrated", "canary", "unknown"]
 Noise = tuple[NoiseSource, float]
 """Where a margin comes from, and the standard deviation behind it; ``canary``: the host is not calibrated."""
+Known = Mapping[str, Mapping[str, float]]
+"""Workload → metric → standard deviation of A/A differences; only what was calibrated."""
+Series = Callable[[Record], Sequence[float]]
+"""Transactions per second of a record's measured window, second by second."""
 _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 
@@ -78,6 +81,19 @@ class Judged:
     """Cells too unsteady to compare, each with what changed in it."""
 
 
+def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, known: Known) -> Judged:
+    """The verdicts on a matrix's records, adjusted as its plan says over all of its primary comparisons.
+
+    ``known``: what the host is calibrated for, as `noise_of` returns it.
+    """
+    skipped = {cell.name for cell in part.cells if cell.skipped}
+    pairs = [
+        (each.cell, each.baseline) for each in part.comparisons if not skipped.intersection((each.cell, each.baseline))
+    ]
+    runs = observations(list(records), series, part.depth)
+    return judge_result(runs, pairs, part.canary_pair, part.metrics, known, part.adjustment)
+
+
 def judge_result(
     runs: Sequence[Observation],
     pairs: Sequence[tuple[str, str]],
@@ -109,6 +125,32 @@ def judge_result(
     unadjusted = [plain(pair, name) for pair in pairs for name in metrics]
     verdicts = _adjusted(unadjusted, adjustment, bad, unsteady_shares(runs))
     return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
+
+
+def observations(records: Sequence[Record], series: Series, depth: str) -> list[Observation]:
+    """One for each record of a block.
+
+    The series of a slice is not judged: what affects all variants alike cancels within the block, what affects one
+    widens the spread of its differences (docs/statistics.md, rule 4). Block 0, if any, is a discarded warm-up.
+    """
+    return [
+        Observation(
+            record.cell,
+            record.block,
+            record.status,
+            {name: getattr(record.metrics, name) for name in METRICS},
+            None if depth == "slices" else _changes(record, series),
+            record.workload.name,
+        )
+        for record in records
+        if record.block > 0
+    ]
+
+
+def _changes(record: Record, series: Series) -> list[Shift] | None:
+    """Changes in a good run, each with its block; None for a run that is too short."""
+    found = changes(series(record)) if record.status == "ok" else None
+    return found and [replace(change, block=record.block) for change in found]
 
 
 def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 
 from pydantic import AwareDatetime
 
-from sandbox.results.calibration import Calibration
+from sandbox.results.calibration import Calibration, noise_of
 from sandbox.results.compare import judge_result
 from sandbox.results.differences import LOAD, text_of
-from sandbox.results.observe import noise_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.changes import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
@@ -120,8 +119,7 @@ def _unfit(side: ResultSide, known: Calibration) -> bool:
     part = side.manifest.matrix
     if part is None:
         return False
-    canary = part.canary.cell, part.canary.baseline
-    return judge_result(side.runs, [], canary, part.metrics, noise_of(part, side.records, known)).unfit
+    return judge_result(side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)).unfit
 
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:

@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 from pydantic import BaseModel, ValidationError
 
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
-from sandbox.results.store import Manifest
 from sandbox.results.tables import ALWAYS, DEFINITIONS, TYPES, Part, version
 
 INDEX = ".index.duckdb"

@@ -8,37 +8,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
-from pydantic import AwareDatetime, Field
-
-from sandbox.results.matrix_part import HostCheck, MatrixPart
-from sandbox.results.record import Part, Record, Status
+from sandbox.results.manifest import HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.results.record import Record
 from sandbox.results.redaction import refuse_secrets
-
-
-class RunEntry(Part):
-    """One line of the manifest: a run that has left its record."""
-
-    run: str
-    status: Status
-
-
-class Manifest(Part):
-    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
-
-    schema_version: Literal[1] = 1
-    kind: Literal["bench", "matrix"]
-    slug: str
-    profile: str
-    command: list[str]
-    started_utc: AwareDatetime
-    ended_utc: AwareDatetime | None = None
-    tool_commit: str | None = None
-    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
-    runs: list[RunEntry] = Field(default_factory=list)
-    matrix: MatrixPart | None = None
-    """What a matrix compares; null for a bench."""
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -144,7 +117,7 @@ class ResultFolder:
         return self.path / "runs" / f"{record.cell}.{record.block}"
 
     def note_calibration(self, noted: MatrixPart) -> None:
-        """Stores the part with the host noise known when the result was judged (`observe.noted`)."""
+        """Stores the part with the host noise known when the result was judged (`calibration.noted`)."""
         self._write_manifest(self.manifest.model_copy(update={"matrix": noted}))
 
     def note_blocks(self, blocks: int) -> MatrixPart:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.results.calibration import Calibration, kind_of_run
 from sandbox.results.compare import Judged, Noise, Observation, differences_of, larger_noise, unsteady_shares, word_of
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p, shift
@@ -19,7 +20,6 @@ from sandbox.results.statistics.verdict import (
     qualified,
     spread,
 )
-from sandbox.results.store import Manifest
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 
@@ -193,7 +193,7 @@ def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, kno
     kind = first.kind(load)
     sds = (known.sds(kind) or {}) if kind and kind == second.kind(load) else {}
     canaries = [
-        differences_of(side.runs, (side.manifest.matrix.canary.cell, side.manifest.matrix.canary.baseline), metric.name)
+        differences_of(side.runs, side.manifest.matrix.canary_pair, metric.name)
         for side in (first, second)
         if side.manifest.matrix
     ]

@@ -1,12 +1,55 @@
-"""Whether variants differ only as requested: compares their servers' effective variables."""
+"""Whether variants differ only as requested: their servers' effective variables compared, and what nobody set."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from sandbox.plan.variables import canonical
-from sandbox.results.identity import identifies_a_node, spread_out
+from sandbox.results.manifest import MatrixPart
+from sandbox.results.record import Record
 
 Variables = Mapping[str, str]
+
+# What is never compared, as shell patterns, by what it identifies. Variables that configure a server must not match:
+# log_bin, gtid_mode, relay_log_recovery, log_error_verbosity and explicit_defaults_for_timestamp are compared.
+NODE_IDENTITY: dict[str, tuple[str, ...]] = {
+    "ids": (
+        *("server_id", "server_uid", "server_uuid", "group_replication_group_name", "pseudo_thread_id"),
+        *("group_replication_view_change_uuid", "wsrep_cluster_name", "statement_id", "build_id"),
+    ),
+    "host names and addresses": (
+        *("hostname", "report_host", "bind_address", "*_bind_address", "admin_address", "wsrep_node_*"),
+        *("wsrep_cluster_address", "wsrep_sst_receive_address", "group_replication_local_address"),
+        *("group_replication_group_seeds", "group_replication_advertise_recovery_endpoints"),
+    ),
+    "ports": ("port", "*_port"),
+    "paths": (
+        *("*dir", "*_directory", "*_path", "socket", "*_socket", "pid_file", "init_file", "secure_file_priv"),
+        *("log_error", "*_log_file", "log_bin_basename", "log_bin_index", "relay_log", "relay_log_basename"),
+        *("relay_log_index", "relay_log_info_file", "wsrep_provider", "*ssl_ca", "*ssl_cert", "*ssl_crl*", "*ssl_key"),
+    ),
+    "GTIDs and positions": (
+        *("gtid_executed", "gtid_purged", "gtid_owned", "gtid_next", "gtid_binlog_pos", "gtid_binlog_state"),
+        *("gtid_current_pos", "gtid_slave_pos", "gtid_seq_no", "last_gtid", "wsrep_start_position"),
+    ),
+    "times": ("timestamp", "*_commit_timestamp"),
+    "of one session": (
+        *("rand_seed1", "rand_seed2", "insert_id", "last_insert_id", "identity", "error_count", "warning_count"),
+        *("in_transaction", "external_user", "proxy_user"),
+    ),
+    "secrets": ("report_password", "wsrep_sst_auth", "*_password_*_key*"),
+}
+
+# One Galera variable holds dozens of settings; these identify the node.
+_PROVIDER_IDENTITY = (
+    "base_*",
+    "gcache.dir",
+    "gcache.name",
+    "gmcast.listen_addr",
+    "ist.recv_*",
+    "socket.ssl_*",
+)
+_PROVIDER_OPTIONS = "wsrep_provider_options"
 
 _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false": "off"}
 """One server says 1 where another says ON."""
@@ -42,6 +85,22 @@ def differences(baseline: Mapping[str, Variables], variant: Mapping[str, Variabl
             if not same(*pair) and not identifies_a_node(variable):
                 found.append(VariantDifference(name, variable, *pair))
     return found
+
+
+def identifies_a_node(variable: str) -> bool:
+    """Whether a variable identifies a node and is therefore never compared."""
+    if variable.startswith(f"{_PROVIDER_OPTIONS}:"):
+        option = variable.partition(":")[2]
+        return any(fnmatchcase(option, pattern) for pattern in _PROVIDER_IDENTITY)
+    return any(fnmatchcase(variable, pattern) for patterns in NODE_IDENTITY.values() for pattern in patterns)
+
+
+def spread_out(variable: str, value: str) -> dict[str, str]:
+    """The settings that a variable holds: itself, or each of Galera's as ``wsrep_provider_options:gcache.size``."""
+    if variable != _PROVIDER_OPTIONS:
+        return {variable: value}
+    pieces = (piece.partition("=") for piece in value.split(";"))
+    return {f"{variable}:{name.strip()}": setting.strip() for name, equals, setting in pieces if equals}
 
 
 def _spread_out(variables: Variables) -> dict[str, str]:
@@ -136,3 +195,53 @@ def _plain(value: str) -> str:
         return f"{float(digits) * _SIZES.get(unit, 1):.15g}"
     except ValueError:
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class UnsetDifferences:
+    """One variant against the baseline's, both by the name of a cell that ran there.
+
+    ``causes``: which of image, version, CPUS, MEMORY and CPUSET differ between the variants; empty if none, so that the
+    values follow from the requested change. ``values``: of variables that both servers have; ``only_one``: how many
+    variables one of them lacks.
+    """
+
+    cell: str
+    baseline: str
+    causes: tuple[str, ...]
+    values: Sequence[VariantDifference]
+    only_one: int
+
+
+def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[UnsetDifferences]:
+    """One for each compared pair of stacks that differs so, from the first good record of each."""
+    first: dict[str, Record] = {}
+    for record in records:
+        if record.status == "ok" and record.variables:
+            first.setdefault(record.cell, record)
+    variant_of = {cell.name: cell.variant for cell in part.cells}
+    found: dict[tuple[str, str], UnsetDifferences] = {}
+    for each in part.comparisons:
+        pair = variant_of[each.cell], variant_of[each.baseline]
+        if pair[0] != pair[1] and pair not in found and each.cell in first and each.baseline in first:
+            found[pair] = _between(part, pair, first[each.cell], first[each.baseline])
+    return [each for each in found.values() if each.values or each.only_one]
+
+
+def _between(part: MatrixPart, pair: tuple[str, str], variant: Record, baseline: Record) -> UnsetDifferences:
+    planned = [part.planned.get(name, {}) for name in (pair[1], pair[0])]
+    _, free = unasked(differences(baseline.variables, variant.variables), *planned)
+    values = [each for each in free if each.baseline is not None and each.variant is not None]
+    return UnsetDifferences(variant.cell, baseline.cell, _causes(variant, baseline), values, len(free) - len(values))
+
+
+def _causes(variant: Record, baseline: Record) -> tuple[str, ...]:
+    """Servers only: a proxy next to them sets none of their variables."""
+    ours, theirs = variant.environment.inputs, baseline.environment.inputs
+    limits = {"CPUS": "cpus", "MEMORY": "memory", "CPUSET": "cpuset"}
+    nodes = [[node for node in record.nodes if node.name in record.variables] for record in (variant, baseline)]
+    images = [[node.image_id for node in each] for each in nodes]
+    versions = [[node.server_version for node in each] for each in nodes]
+    found = ["image"] if images[0] != images[1] else []
+    found += ["version"] if versions[0] != versions[1] else []
+    return (*found, *(word for word, field in limits.items() if getattr(ours, field) != getattr(theirs, field)))

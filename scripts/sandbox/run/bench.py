@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox.errors import ExitCode
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record, Status
-from sandbox.results.store import Manifest, ResultFolder, slug_of
+from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run.execute import execute
 from sandbox.run.open_run import open_run, open_stack
 from sandbox.run.state import BenchRequest

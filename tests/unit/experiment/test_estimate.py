@@ -12,7 +12,8 @@ from sandbox.experiment.definition import Cell, Matrix
 from sandbox.experiment.estimate import keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.experiment.result import matrix_part
 from sandbox.experiment.selection import Experiment, make_experiment
-from sandbox.results.store import Manifest, ResultFolder
+from sandbox.results.manifest import Manifest
+from sandbox.results.store import ResultFolder
 from sandbox.run.state import BenchRequest
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import find_workload

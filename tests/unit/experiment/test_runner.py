@@ -8,7 +8,7 @@ from sandbox.experiment.definition import Matrix
 from sandbox.experiment.resolve import Gate
 from sandbox.experiment.runner import Advance, MoreBlocks
 from sandbox.experiment.selection import make_experiment
-from sandbox.results.observe import observations
+from sandbox.results.compare import observations
 from sandbox.results.store import ResultFolder
 from unit.experiment.small_matrix import Engine, experiment, records, run
 

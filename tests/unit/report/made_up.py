@@ -8,7 +8,7 @@ from perf.made_up import write_made_up
 from sandbox.commands.report import judge, read_runs
 from sandbox.report.run_data import RunData
 from sandbox.results.compare import Judged
-from sandbox.results.matrix_part import MatrixPart
+from sandbox.results.manifest import MatrixPart
 
 
 @cache

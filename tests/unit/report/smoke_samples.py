@@ -9,9 +9,9 @@ from sandbox.experiment.gate import METRICS as PRIMARY
 from sandbox.experiment.gate import SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.result import matrix_part
 from sandbox.report.smoke_report import SmokeLook, SmokeReport
+from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import Look
-from sandbox.results.matrix_part import HostCheck, MatrixPart
-from sandbox.results.observe import judge_matrix
+from sandbox.results.manifest import HostCheck, MatrixPart
 from sandbox.results.record import Record
 from unit.experiment.resolved import resolved
 from unit.results.samples import METRICS, sample_record

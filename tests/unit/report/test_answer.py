@@ -9,7 +9,7 @@ from sandbox.report.answer import answer
 from sandbox.report.summary import summary
 from sandbox.report.verdict_table import margin_text
 from sandbox.results.compare import Judged, judge_result
-from sandbox.results.matrix_part import CellPart, MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 from unit.report.test_verdict_table import part
 from unit.results.samples import sample_record
 from unit.results.test_compare import run

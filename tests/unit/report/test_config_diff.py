@@ -1,7 +1,7 @@
 """In what the variants differ: asked for, set alike and yet not alike, or set by nobody."""
 
 from sandbox.report.config_diff import VariableDifference, VariantDiff, config_diffs, node_rows, stack_rows
-from sandbox.results.matrix_part import CellPart, MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from unit.report.test_verdict_table import part
 from unit.results.samples import sample_record

@@ -1,7 +1,7 @@
 """The machine in a few lines; what is not known says so."""
 
 from sandbox.report.environment import environment_rows, host_check_row
-from sandbox.results.matrix_part import HostCheck
+from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, HostLoad
 from unit.results.samples import sample_record
 

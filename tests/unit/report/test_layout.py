@@ -1,7 +1,7 @@
 """Where a cell is drawn: along the axis what is counted, by colour what is compared, in panels all else."""
 
 from sandbox.report.layout import layout_of
-from sandbox.results.matrix_part import CellPart, MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 from unit.report.test_verdict_table import part
 
 

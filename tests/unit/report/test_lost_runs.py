@@ -1,7 +1,7 @@
 """Runs that came to nothing say why, once for each variant."""
 
 from sandbox.report.lost_runs import lost_runs
-from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
+from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from unit.results.samples import sample_record
 
 

@@ -5,9 +5,8 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from sandbox.report.verdict_table import verdict_data, verdict_lines
-from sandbox.results.calibration import Known
-from sandbox.results.compare import Judged, judge_result
-from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
+from sandbox.results.compare import Judged, Known, judge_result
+from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.statistics.changes import Shift
 from unit.results.test_compare import result
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sandbox.results.matrix_part import CellPart, ComparisonPart, MatrixPart
-from sandbox.results.observe import judge_matrix, observations
+from sandbox.results.compare import judge_matrix, observations
+from sandbox.results.manifest import CellPart, ComparisonPart, Manifest, MatrixPart, RunEntry
 from sandbox.results.record import Environment, Record
-from sandbox.results.store import Manifest, ResultFolder, RunEntry
+from sandbox.results.store import ResultFolder
 from sandbox.results.unpaired import ResultSide
 from unit.results.samples import METRICS, sample_record
 

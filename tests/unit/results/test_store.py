@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
 from sandbox.results.redaction import SecretFoundError
-from sandbox.results.store import Manifest, ResultFolder, slug_of, write_atomically
+from sandbox.results.store import ResultFolder, slug_of, write_atomically
 from unit.results.samples import sample_record
 
 STARTED = datetime(2025, 1, 31, 23, 59, 59, tzinfo=UTC)

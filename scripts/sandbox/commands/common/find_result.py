@@ -6,7 +6,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.results.store import Manifest, ResultFolder, all_results
+from sandbox.results.manifest import Manifest
+from sandbox.results.store import ResultFolder, all_results
 
 LATEST = "latest"
 

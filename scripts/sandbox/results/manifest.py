@@ -1,13 +1,17 @@
-"""The manifest of a matrix: the cells, what is compared with what, and the host checks."""
+"""The manifest of a result: its runs; for a matrix the cells, what is compared with what, and the host checks."""
 
+import statistics
+from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, AwareDatetime, Field
 
-from sandbox.results.record import Part
+from sandbox.results.record import Part, Status
 
 Adjustment = Literal["Holm", "Benjamini-Hochberg"]
 Depth = Literal["slices", "restart"]
+LARGEST_DEVIATION = 0.25
+"""Of the median over all blocks."""
 
 
 class CellPart(Part):
@@ -78,3 +82,46 @@ class MatrixPart(Part):
         serialization_alias="foreseen_overhead_s",
     )
     """The same as estimated for a machine like the one that the estimate was measured on."""
+
+    @property
+    def canary_pair(self) -> tuple[str, str]:
+        """The canary's two cells."""
+        return self.canary.cell, self.canary.baseline
+
+
+class RunEntry(Part):
+    """One line of the manifest: a run that has left its record."""
+
+    run: str
+    status: Status
+
+
+class Manifest(Part):
+    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["bench", "matrix"]
+    slug: str
+    profile: str
+    command: list[str]
+    started_utc: AwareDatetime
+    ended_utc: AwareDatetime | None = None
+    tool_commit: str | None = None
+    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
+    runs: list[RunEntry] = Field(default_factory=list)
+    matrix: MatrixPart | None = None
+    """What a matrix compares; null for a bench."""
+
+
+def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:
+    """Blocks before which processor or disk was more than a quarter off the median of all, each with the deviation."""
+    marked: dict[int, list[str]] = {}
+    for name, figures in (
+        ("processor", {check.block: float(check.cpu_turns) for check in checks}),
+        ("fsync", {check.block: check.fsync_ms for check in checks}),
+    ):
+        middle = statistics.median(figures.values()) if figures else 0.0
+        for block, figure in figures.items():
+            if middle and abs(figure / middle - 1) > LARGEST_DEVIATION:
+                marked.setdefault(block, []).append(f"{name} {figure / middle - 1:+.0%}")
+    return {block: ", ".join(reasons) for block, reasons in sorted(marked.items())}

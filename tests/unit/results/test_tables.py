@@ -6,10 +6,9 @@ import duckdb
 import pytest
 from pydantic import AwareDatetime
 
-from sandbox.results.columns import quoted, scalars_of, sql_type, struct_of
+from sandbox.results.manifest import Manifest
 from sandbox.results.record import HostLoad, Metrics, Record
-from sandbox.results.store import Manifest
-from sandbox.results.tables import SECONDS
+from sandbox.results.tables import SECONDS, quoted, scalars_of, sql_type, struct_of
 from sandbox.workloads.common.model import Second
 
 

@@ -1,7 +1,6 @@
 """A block after a host check out of range is marked, with what was off."""
 
-from sandbox.results.host_checks import marked_blocks
-from sandbox.results.matrix_part import HostCheck
+from sandbox.results.manifest import HostCheck, marked_blocks
 
 
 def check(block: int, turns: int = 1000, fsync: float = 1.0) -> HostCheck:
