@@ -12,11 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from sandbox.errors import SandboxError
 from sandbox.places import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
-from sandbox.plan.catalog import Catalog, Lock
 from sandbox.plan.component import Component, ComponentSpec, inherit
-from sandbox.plan.library import Library
+from sandbox.plan.images import Catalog, Lock
+from sandbox.plan.library import Library, NamedProfile, Setting
 from sandbox.plan.model import UserFile
-from sandbox.plan.setting import NamedProfile, Setting
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Model = TypeVar("Model", bound=BaseModel)

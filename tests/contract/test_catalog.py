@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.catalog import Build, CatalogImage, VersionSeries
-from sandbox.plan.versions import belongs_to
+from sandbox.plan.images import Build, CatalogImage, VersionSeries, belongs_to
 
 IMAGES = stacks.LIBRARY.catalog.images
 SERIES = [(key, name, series) for key, image in IMAGES.items() for name, series in image.series.items()]

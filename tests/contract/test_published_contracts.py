@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from contract import stacks
-from sandbox.plan.as_user import TARGET, image_user
+from sandbox.plan.files import TARGET, image_user
 from sandbox.plan.model import Node
 
 

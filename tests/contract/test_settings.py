@@ -7,8 +7,8 @@ import pytest
 
 from contract import stacks
 from sandbox.plan.grammar import parse
+from sandbox.plan.library import Setting, Variant
 from sandbox.plan.model import Node
-from sandbox.plan.setting import Setting, Variant
 
 SETTINGS = stacks.LIBRARY.settings
 VARIANTS = [(name, number) for name, setting in SETTINGS.items() for number in range(len(setting.variants))]

@@ -7,7 +7,8 @@ import typer
 from sandbox.commands.common.options import Expression, Profile, either
 from sandbox.console import ProgressDisplay
 from sandbox.library import load_library, load_lock
-from sandbox.plan.model import ImageChoice, PlanRequest
+from sandbox.plan.images import ImageChoice
+from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
 from sandbox.stack.planning import planned

@@ -17,8 +17,8 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.gate import BASE, HEAD, SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.resolve import Resolved, resolve
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
-from sandbox.plan.apply import check_limits
 from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.report.smoke_data import smoke_data

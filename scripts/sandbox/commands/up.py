@@ -24,7 +24,7 @@ from sandbox.commands.common.options import (
 from sandbox.commands.common.viewing import show_ready
 from sandbox.console import ProgressDisplay
 from sandbox.library import load_library, load_lock
-from sandbox.plan.base_directory import base_plans, base_requests
+from sandbox.plan.data_directory import base_plans, base_requests
 from sandbox.plan.planner import make_plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import begin_info

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.base_directory import data_request
 from sandbox.plan.compose import plan_hash
+from sandbox.plan.data_directory import data_request
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.open_run import open_stack
 from sandbox.run.state import BenchRequest, RunEndedError

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from sandbox.plan.catalog import Text
+from sandbox.plan.images import Text
 from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.results.manifest import Adjustment, Depth
 from sandbox.run.condition import Condition, level_name, levels_by_factor

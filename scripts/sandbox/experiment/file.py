@@ -11,8 +11,7 @@ from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.experiment.definition import Change, Matrix
 from sandbox.library import load_library
 from sandbox.places import profile_folders, yaml_files
-from sandbox.plan.apply import split_assignments
-from sandbox.plan.grammar import NEXT_STEP, Term, parse
+from sandbox.plan.grammar import NEXT_STEP, Term, parse, split_assignments
 from sandbox.plan.library import Library
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.workloads.common.model import Workload

@@ -10,8 +10,8 @@ from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.definition import DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.experiment.file import Place, changes_of, refuse_idle_factors, refused_at
 from sandbox.experiment.selection import Experiment
-from sandbox.plan.apply import check_limits
-from sandbox.plan.entry_words import entry_words
+from sandbox.plan.grammar import check_limits
+from sandbox.plan.model import entry_words
 from sandbox.run.state import BenchRequest
 from sandbox.stack.planning import offline_plan
 from sandbox.workloads.common.model import make_parameters

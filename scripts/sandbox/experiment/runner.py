@@ -14,7 +14,7 @@ from sandbox.experiment.pool import StackPool
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, begin, part_of, unfinished
 from sandbox.experiment.schedule import ScheduledRun, schedule
-from sandbox.plan.apply import split_assignments
+from sandbox.plan.grammar import split_assignments
 from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, Record
 from sandbox.results.store import ResultFolder

@@ -1,20 +1,13 @@
 """Applies settings and `SET=` assignments to the nodes they concern."""
 
-import re
-import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.plan.grammar import NEXT_STEP
-from sandbox.plan.library import Library
+from sandbox.plan.grammar import NEXT_STEP, split_assignments
+from sandbox.plan.images import at_least
+from sandbox.plan.library import Library, Setting, Variant, When
 from sandbox.plan.model import Group, Node, Plan
-from sandbox.plan.setting import Setting, Variant, When
-from sandbox.plan.versions import at_least
-
-_ASSIGNMENT = re.compile(
-    r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)", re.DOTALL
-)
 
 
 def settings(group: Group, library: Library) -> Group:
@@ -93,33 +86,6 @@ def _refuse(setting: Setting, missing: list[Node], group: Group) -> None:
     raise SandboxError(f"the setting '{setting.name}' does not apply to {target}", f"it works on: {works}", NEXT_STEP)
 
 
-def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str]]:
-    """``a=1 b='x y'`` → (term or None, name, value) triples, split as a shell would.
-
-    Raises SandboxError (exit 2) for a piece that is not an assignment.
-    """
-    triples = []
-    for text in texts:
-        try:
-            pieces = shlex.split(text)
-        except ValueError as problem:
-            raise _bad_assignment(text, str(problem)) from problem
-        for piece in pieces:
-            match = _ASSIGNMENT.fullmatch(piece)
-            if match is None:
-                raise _bad_assignment(piece, "no name=value")
-            triples.append((match["term"], match["name"], match["value"]))
-    return triples
-
-
-def _bad_assignment(piece: str, reason: str) -> SandboxError:
-    return SandboxError(
-        f"SET: {piece!r} is not an assignment ({reason})",
-        "name=value or term:name=value, separated by spaces, quoted as in a shell",
-        'try: SET="max_connections=900 replica:read_buffer_size=65536"',
-    )
-
-
 def assignments(plan: Plan) -> Plan:
     """The plan with each ``SET=`` pair applied to its servers.
 
@@ -157,15 +123,3 @@ def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:
 
 def _pick(nodes: tuple[Node, ...], changed: dict[str, Node]) -> tuple[Node, ...]:
     return tuple(changed[node.name] for node in nodes)
-
-
-def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
-    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine accepts."""
-    if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
-        raise SandboxError(f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", "try: CPUS=1")
-    if cpus is not None and float(cpus) <= 0:
-        raise SandboxError(f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", "try: CPUS=0.5")
-    if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
-        raise SandboxError(f"MEMORY={memory} is not a valid amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
-    if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
-        raise SandboxError(f"cpuset: '{cpuset}' is not a valid list of CPUs", "such as 0 or 0-1,3", "try: cpuset: 0-1")

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sandbox.plan.catalog import USER
+from sandbox.plan.images import USER
 
 Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
 
@@ -104,7 +104,7 @@ class ComponentSpec(BaseModel):
     config_dir: str | None = None
     user: str | None = Field(default=None, pattern=USER)
     image_user: str | None = None
-    """Name of the user that the image starts as, if that is not root (plan/as_user.py)."""
+    """Name of the user that the image starts as, if that is not root (plan/files.py)."""
     sql_client: str = "mysql"
     server: str = "mysqld"
     certificate: Certificate | None = None

@@ -8,8 +8,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.plan.as_user import image_user, started_as
-from sandbox.plan.files import NodeFile, node_files
+from sandbox.plan.files import NodeFile, image_user, node_files, started_as
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import PROBE, about
 from sandbox.plan.secrets import PLACEHOLDER, Secrets
@@ -25,9 +24,6 @@ class Identity:
 
     project: str
     checkout: str
-
-
-_NOBODY = Identity("sandbox", "")
 
 
 @dataclass

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.plan.as_user import SCRIPT, image_user
-from sandbox.plan.credential_rotation import rotation_sql
+from sandbox.plan.data_directory import rotation_sql
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import client_questions, node_questions, probe_script
 from sandbox.plan.secrets import Secrets
@@ -16,6 +15,22 @@ FIRST_START = "/docker-entrypoint-initdb.d"
 """Where the images' entrypoints look for files to run before the first real start."""
 
 ROTATION_SQL = "/sandbox/renew.sql"
+
+TARGET = "/sandbox/as-user"
+
+SCRIPT = """\
+#!/bin/sh
+# as-user USER PROGRAM [ARGUMENT…]: root hands USER the mounted files, and becomes USER.
+set -eu
+user=$1
+shift
+for folder in /sandbox /docker-entrypoint-initdb.d; do
+  [ ! -d "$folder" ] || chown -R "$user" "$folder"
+done
+HOME=$(eval "echo ~$user")
+export HOME
+exec chroot --userspec="$user" / sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,3 +165,19 @@ def joined(
     if any(part.mode == 0o400 for part in parts):
         whole = replace(whole, mode=0o400, owner=(node.uid, node.gid))
     return [file for file in files if file not in parts] + [whole]
+
+
+def image_user(node: Node) -> str | None:
+    """The user that the node's published image runs as, if its fragment names one."""
+    spec = node.component.spec
+    return (spec.auxiliary.get(node.service) or spec).image_user
+
+
+def started_as(user: str, service: dict[str, Any]) -> dict[str, Any]:
+    """``user`` and ``entrypoint`` of a service that runs as its image's user although Compose mounts its files.
+
+    Compose asks the engine to give a mounted file to the container's user, and the engine looks that user up on its
+    own host, where an image's user does not exist: the container cannot be created. Root exists everywhere. So the
+    service starts as root, gives the files to the image's user and becomes it before it runs its own entrypoint.
+    """
+    return {"user": "root", "entrypoint": ["sh", TARGET, user, *service["entrypoint"]]}

@@ -1,16 +1,23 @@
-"""The grammar of a profile: text → terms."""
+"""The grammar of what a user types: a profile, `SET=`, an address, limits."""
 
 import re
+import shlex
 from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
 
 from sandbox.errors import SandboxError
 
 EXAMPLE = "galera3+haproxy"
+ADDRESS_EXAMPLE = "mysql://user@host:3306/db"
+DEFAULT_PORT, DEFAULT_SCHEMA, DEFAULT_USER = 3306, "sbtest", "root"
 NEXT_STEP = "try: make profiles   (lists every term)"
 _TERM = re.compile(
     r"(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
 )
 _MAX_LENGTH = 500
+_ASSIGNMENT = re.compile(
+    r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)", re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +65,84 @@ def _parse_term(piece: str, profile: str) -> Term:
             f"the count of {piece!r} is {count}", "a count is 1 to 9", f"try: make plan PROFILE={match['name']}3"
         )
     return Term(match["name"], int(count) if count else None, match["version"], piece)
+
+
+def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str]]:
+    """``a=1 b='x y'`` → (term or None, name, value) triples, split as a shell would.
+
+    Raises SandboxError (exit 2) for a piece that is not an assignment.
+    """
+    triples = []
+    for text in texts:
+        try:
+            pieces = shlex.split(text)
+        except ValueError as problem:
+            raise _bad_assignment(text, str(problem)) from problem
+        for piece in pieces:
+            match = _ASSIGNMENT.fullmatch(piece)
+            if match is None:
+                raise _bad_assignment(piece, "no name=value")
+            triples.append((match["term"], match["name"], match["value"]))
+    return triples
+
+
+def _bad_assignment(piece: str, reason: str) -> SandboxError:
+    return SandboxError(
+        f"SET: {piece!r} is not an assignment ({reason})",
+        "name=value or term:name=value, separated by spaces, quoted as in a shell",
+        'try: SET="max_connections=900 replica:read_buffer_size=65536"',
+    )
+
+
+def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
+    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine accepts."""
+    if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
+        raise SandboxError(f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", "try: CPUS=1")
+    if cpus is not None and float(cpus) <= 0:
+        raise SandboxError(f"CPUS={cpus} leaves a server no CPU", "such as 1 or 0.5", "try: CPUS=0.5")
+    if memory is not None and not re.fullmatch(r"\d+[kmgKMG]?[bB]?", memory):
+        raise SandboxError(f"MEMORY={memory} is not a valid amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
+    if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
+        raise SandboxError(f"cpuset: '{cpuset}' is not a valid list of CPUs", "such as 0 or 0-1,3", "try: cpuset: 0-1")
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalAddress:
+    """Host, port and user of the server, and the one schema that is written to."""
+
+    host: str
+    port: int
+    user: str
+    schema: str
+
+    def __str__(self) -> str:
+        return f"{self.user}@{self.host}:{self.port}, schema {self.schema}"
+
+
+def external_address(url: str) -> ExternalAddress:
+    """``mysql://user@host:3306/db``; defaults: user root, port 3306 and schema sbtest.
+
+    Raises SandboxError (exit 2) for an invalid address, and for one with a password in it.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or DEFAULT_PORT
+    except ValueError as problem:
+        raise _refused(url, f"the port must be a number, as in {ADDRESS_EXAMPLE}") from problem
+    if parts.scheme not in ("mysql", "mariadb") or not parts.hostname:
+        raise _refused(url, f"an address looks like {ADDRESS_EXAMPLE}")
+    if parts.password is not None:
+        known = "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that holds it"
+        raise _refused(_without_password(parts), known)
+    user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
+    return ExternalAddress(parts.hostname, port, user, schema)
+
+
+def _without_password(parts: SplitResult) -> str:
+    return f"{parts.scheme}://{parts.username}@{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _refused(url: str, known: str) -> SandboxError:
+    return SandboxError(
+        f"EXTERNAL={url} is not a valid address", known, f"try: make plan PROFILE=external EXTERNAL={ADDRESS_EXAMPLE}"
+    )

@@ -1,12 +1,149 @@
-"""Which image a node gets: already local, else pulled, else built."""
+"""Images: the catalog, server versions, and which image a node gets: already local, else pulled, else built."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import cache
+from typing import Annotated, Literal
 
-from sandbox.plan.catalog import Catalog, Lock
-from sandbox.plan.model import ImageChoice, ImageSource
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
+
+USER = r"^\d+:\d+$"
+Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
+
+
+class Build(BaseModel):
+    """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    folder: str
+    suite: str
+    package: str
+
+
+class VersionSeries(BaseModel):
+    """One series: its current exact version, the published repository (if any), the build (if any)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    version: Text
+    published: str | None = None
+    versions: dict[str, str] = Field(default_factory=dict)
+    """Exact tags published in another repository: tag → repository."""
+    build: Build | None = None
+
+
+class Capability(BaseModel):
+    """A feature that a server has from a version on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    since: Text
+
+
+class CatalogImage(BaseModel):
+    """All series of one image key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    default: Text
+    user: str | None = Field(default=None, pattern=USER)
+    """uid:gid with which its program reads mounted files; None where every fragment sets its own user."""
+    users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
+    """The same for another repository's images, where it differs: repository → uid:gid."""
+    series: dict[Text, VersionSeries]
+    aliases: dict[str, Text] = Field(default_factory=dict)
+    capabilities: dict[str, Capability] = Field(default_factory=dict)
+
+    def resolve(self, key: str, asked: str | None) -> tuple[str, str]:
+        """(series, exact version) of an alias, a series or an exact tag.
+
+        Raises SandboxError (exit 2) if no series matches.
+        """
+        wanted = self.aliases.get(asked or self.default, asked or self.default)
+        if wanted in self.series:
+            return wanted, self.series[wanted].version
+        owners = [name for name in self.series if belongs_to(wanted, name)]
+        if owners:
+            return max(owners, key=version_key), wanted
+        raise SandboxError(
+            f"'{key}' has no series for version '{wanted}'",
+            f"{self._nearest(wanted)}; an exact tag of a known series works too",
+            f"try: make plan PROFILE={key}@{self.default}",
+        )
+
+    def _nearest(self, wanted: str) -> str:
+        """The series just below and above a version; for any other word, the series or alias that resembles it."""
+        if not wanted[:1].isdigit():
+            return did_you_mean(wanted, [*self.series, *self.aliases])
+        ordered = sorted(self.series, key=version_key)
+        below = [name for name in ordered if version_key(name) < version_key(wanted)][-1:]
+        above = [name for name in ordered if version_key(name) > version_key(wanted)][:1]
+        return f"did you mean {' or '.join(repr(name) for name in [*below, *above])}?"
+
+    def has(self, capability: str, version: str) -> bool:
+        """Whether a version has a capability."""
+        entry = self.capabilities.get(capability)
+        return entry is not None and at_least(version, entry.since)
+
+    def published_reference(self, series: str, version: str) -> str | None:
+        """``repository:tag`` of a published image, or None where the series is only built here."""
+        repository = self._repository(series, version)
+        return f"{repository}:{version}" if repository else None
+
+    def published_user(self, series: str, version: str) -> str | None:
+        """uid:gid of the published image."""
+        return self.users.get(self._repository(series, version) or "", self.user)
+
+    def _repository(self, series: str, version: str) -> str | None:
+        entry = self.series[series]
+        return entry.versions.get(version, entry.published)
+
+
+class Catalog(BaseModel):
+    """``images/catalog.yaml``: the only place where published images are named."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    images: dict[str, CatalogImage]
+
+    def image(self, key: str) -> CatalogImage:
+        """The image of a key. Raises SandboxError (exit 5) if a component names one that the catalog lacks."""
+        if key in self.images:
+            return self.images[key]
+        raise SandboxError(
+            f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml",
+            did_you_mean(key, self.images),
+            "try: make test-unit   (names the component)",
+            ExitCode.INTERNAL,
+        )
+
+
+class Lock(BaseModel):
+    """``images/lock.yaml``: what references resolved to when the user pinned them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    published: dict[str, str] = Field(default_factory=dict)
+    """Published reference → ``sha256:…`` digest."""
+    built: dict[str, str] = Field(default_factory=dict)
+    """``sandbox/<key>:<series>-<suite>`` → ``sandbox/<key>:<package version>-<suite>``."""
+
+
+ImageSource = Literal["local", "pull", "build", "unavailable"]
+ImageOrigin = Literal["published", "built", "given"]
+"""``given``: the user's own image, instead of the one that the catalog names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChoice:
+    """The image of a node: the reference chosen, and where it comes from."""
+
+    key: str
+    series: str
+    version: str
+    reference: str
+    source: ImageSource
+    origin: ImageOrigin
+    user: str | None = None
+    """uid:gid with which its program reads mounted files, if the image determines it."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +208,29 @@ def _built_reference(catalog: Catalog, key: str, series: str, version: str, avai
         return available.lock.built.get(alias, alias)
     exact = re.compile(rf"sandbox/{key}:{re.escape(version)}[^0-9].*-{entry.build.suite}")
     return next((reference for reference in sorted(available.local) if exact.fullmatch(reference)), None)
+
+
+_NUMBER = re.compile(r"\d+")
+
+
+@cache
+def version_key(version: str) -> tuple[int, ...]:
+    """Numbers of a version, for ordering: ``8.0.36-28`` → (8, 0, 36, 28)."""
+    return tuple(int(number) for number in _NUMBER.findall(version))
+
+
+@cache
+def at_least(version: str, since: str) -> bool:
+    """Whether ``version`` is ``since`` or newer, compared over as many numbers as both give.
+
+    ``8.4`` is at least ``8.4.3``: a series without a patch number means its newest release.
+    """
+    have, want = version_key(version), version_key(since)
+    length = min(len(have), len(want))
+    return have[:length] >= want[:length]
+
+
+def belongs_to(version: str, series: str) -> bool:
+    """Whether an exact version is in a series: ``8.0.36-28`` belongs to ``8.0``, ``v2.53.4`` to ``2.53``."""
+    version = version.removeprefix("v")
+    return version == series or version.startswith((f"{series}.", f"{series}-"))

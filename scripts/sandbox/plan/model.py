@@ -3,29 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from sandbox.plan.component import Component, Kind, Probe, deep_merge
-from sandbox.plan.setting import Variant
-from sandbox.plan.versions import at_least
-
-ImageSource = Literal["local", "pull", "build", "unavailable"]
-ImageOrigin = Literal["published", "built", "given"]
-"""``given``: the user's own image, instead of the one that the catalog names."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImageChoice:
-    """The image of a node: the reference chosen, and where it comes from."""
-
-    key: str
-    series: str
-    version: str
-    reference: str
-    source: ImageSource
-    origin: ImageOrigin
-    user: str | None = None
-    """uid:gid with which its program reads mounted files, if the image determines it."""
+from sandbox.plan.images import ImageChoice, at_least
+from sandbox.plan.library import Variant
 
 
 @dataclass(frozen=True)
@@ -225,3 +207,20 @@ class Plan:
     def unavailable(self) -> list[Node]:
         """Nodes whose image is unavailable: not local, and it can be neither pulled nor built here."""
         return [node for node in self.nodes if node.choice.source == "unavailable"]
+
+
+def entry_words(plan: Plan) -> frozenset[str]:
+    """The words that ``VIA=`` accepts before a server can be asked: names of nodes and terms, ports, possible roles."""
+    nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
+    externals = [f"external{group.index}" for group in plan.groups if group.external]
+    words = {*externals, "writer", *(["external"] if externals else [])}
+    if len(plan.databases) > 1:
+        words.add("reader")
+    return frozenset(words.union(*(_words_of(node) for node in nodes)))
+
+
+def _words_of(node: Node) -> set[str]:
+    """An auxiliary node is reached only by its own name, not by its component's term."""
+    terms = {node.term, node.component.name} if node.service == node.component.name else set()
+    names = {node.name, *terms}
+    return names | {f"{name}:{port}" for name in names for port in node.load_ports}

@@ -1,11 +1,23 @@
-"""The effective server variables of a node: the component's, its settings', then `SET=`."""
+"""Server variables: the effective ones of a node, and names checked against those of the server's own binary."""
 
+import difflib
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.plan.model import Node
+from sandbox.errors import SandboxError
+from sandbox.plan.model import Node, Plan
 from sandbox.plan.templates import render_text
+
+Names = frozenset[str]
+_LISTS = frozenset({"plugin_load_add"})
+"""Options that accumulate instead of replacing one another."""
+_PLAIN = re.compile(r"[\w./:,=@%+*() -]*", re.ASCII)
+_TABLE = re.compile(r"^-{20,} -{5,}$", re.MULTILINE)
+_OPTION = re.compile(r"^\s+(?:-\w, )?--([a-z][\w-]+)", re.MULTILINE)
+_PREFIXES = ("skip_", "enable_", "disable_", "maximum_")
+_NEAR = 0.8
+"""A name unlike any known one may belong to a plugin: only the server can decide."""
 
 
 def canonical(name: str) -> str:
@@ -41,10 +53,6 @@ def _rendered(value: Any, context: Mapping[str, Any], where: str) -> str | None:
     return render_text(str(value), context, where)
 
 
-_LISTS = frozenset({"plugin_load_add"})
-"""Options that accumulate instead of replacing one another."""
-
-
 def _lay(merged: dict[str, str | None], name: str, value: str | None) -> None:
     key = canonical(name)
     if value == "":
@@ -61,9 +69,6 @@ def server_configuration(variables: Mapping[str, str | None]) -> str:
     return "\n".join(["[mysqld]", *lines, ""])
 
 
-_PLAIN = re.compile(r"[\w./:,=@%+*() -]*", re.ASCII)
-
-
 def _quoted(value: str) -> str:
     """The value, quoted so that an option file returns it unchanged: comment signs, quotes, backslashes, outer blanks.
 
@@ -72,3 +77,40 @@ def _quoted(value: str) -> str:
     if _PLAIN.fullmatch(value) and value == value.strip():
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def names_in(help_text: str) -> Names:
+    """The options and, below the ruled line, the variables that ``mysqld --verbose --help`` lists; dashes as ``_``."""
+    options = _OPTION.findall(help_text)
+    ruled = _TABLE.search(help_text)
+    below = help_text[ruled.end() :].strip("\n").partition("\n\n")[0].splitlines() if ruled else []
+    return frozenset(canonical(name) for name in [*options, *(line.split()[0] for line in below if line.strip())])
+
+
+def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
+    """Raises SandboxError (exit 2) for a name in SET= that the image does not know but that resembles one it does.
+
+    ``known``: by image reference, for the images that could be asked. ``loose_`` means that the server may not know it.
+    """
+    for node in plan.databases:
+        for name, _ in node.assignments:
+            if near := _nearest(name, known.get(node.image, frozenset())):
+                raise SandboxError(
+                    f"SET: {node.image} has no variable '{name}'",
+                    f"did you mean '{near}'? (with loose_{name} the server starts even if it does not know it)",
+                    f"try: SET={near}=…",
+                )
+
+
+def _nearest(name: str, known: Names) -> str | None:
+    """The name that was probably meant; None for a known name, or one that resembles no other."""
+    plain = canonical(name)
+    if not known or "." in plain or plain.startswith("loose_") or _is_known(plain, known):
+        return None
+    return next(iter(difflib.get_close_matches(plain, known, n=1, cutoff=_NEAR)), None)
+
+
+def _is_known(plain: str, known: Names) -> bool:
+    """Servers accept any unambiguous prefix of a name, and a few words before a name."""
+    bare = next((plain.removeprefix(prefix) for prefix in _PREFIXES if plain.startswith(prefix)), plain)
+    return bool({plain, bare} & known) or sum(each.startswith(plain) for each in known) == 1

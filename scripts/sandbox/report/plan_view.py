@@ -4,13 +4,13 @@ import textwrap
 from typing import Any
 
 from sandbox.plan.compose import node_context, plan_hash
-from sandbox.plan.external import external_address
+from sandbox.plan.grammar import external_address
+from sandbox.plan.images import at_least, version_key
 from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.secrets import PLACEHOLDER
 from sandbox.plan.templates import render_text
 from sandbox.plan.variables import effective_variables
-from sandbox.plan.versions import at_least, version_key
 from sandbox.report.text_table import text_table
 
 _SOURCES = {

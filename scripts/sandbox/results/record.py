@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from sandbox.plan.model import ImageOrigin
+from sandbox.plan.images import ImageOrigin
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]

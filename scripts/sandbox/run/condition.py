@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from sandbox.plan.catalog import Text
+from sandbox.plan.images import Text
 
 CONDITION = "condition"
 """Prefix of the name of a condition's check in the record."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
-from sandbox.plan.external import external_address
+from sandbox.plan.grammar import external_address
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 

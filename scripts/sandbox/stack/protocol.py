@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from sandbox.plan.component import Kind
-from sandbox.plan.model import ImageOrigin
+from sandbox.plan.images import ImageOrigin
 
 ServerRole = Literal["writer", "reader", "stale"]
 """``stale``: it takes writes, but another server of its group is the writer."""

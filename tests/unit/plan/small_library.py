@@ -5,13 +5,11 @@ from typing import Any
 
 import yaml
 
-from sandbox.plan.catalog import Catalog
 from sandbox.plan.component import Component
-from sandbox.plan.images import Availability
-from sandbox.plan.library import Library
+from sandbox.plan.images import Availability, Catalog
+from sandbox.plan.library import Library, NamedProfile, Setting
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.setting import NamedProfile, Setting
 
 ONLINE = Availability(registry=lambda: True)
 """Nothing is local, and a registry answers."""

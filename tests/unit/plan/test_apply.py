@@ -1,13 +1,8 @@
 """Settings and `SET=`: which nodes they reach, and what is refused."""
 
-import shlex
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sandbox.errors import SandboxError
-from sandbox.plan.apply import split_assignments
 from unit.plan.small_library import plan
 
 
@@ -56,30 +51,6 @@ def test_a_setting_that_cannot_hold_is_refused(profile: str, what: str, known: s
     assert known in refused.value.known
 
 
-@pytest.mark.parametrize(
-    ("text", "triples"),
-    [
-        ("a=1", [(None, "a", "1")]),
-        ("a=1 b='x y'", [(None, "a", "1"), (None, "b", "x y")]),
-        ('replica:a=1 mysql2:b="$(touch x)"', [("replica", "a", "1"), ("mysql2", "b", "$(touch x)")]),
-        ("a= optimizer_switch='mrr=on,mrr_cost_based=off'",
-         [(None, "a", ""), (None, "optimizer_switch", "mrr=on,mrr_cost_based=off")]),
-        ("", []),
-    ],
-)  # fmt: skip
-def test_assignments_are_split_as_a_shell_would(text: str, triples: list[tuple[str | None, str, str]]) -> None:
-    assert split_assignments((text,)) == triples
-
-
-@pytest.mark.parametrize(
-    "text", ["a", "=1", "a=1 'b", "1a=2", "a b=1", "Replica:a=1", "a='x\ny'", "a:b:c=1", "[mysqld]=1"]
-)
-def test_what_is_no_assignment_is_refused(text: str) -> None:
-    with pytest.raises(SandboxError) as refused:
-        split_assignments((text,))
-    assert refused.value.what.startswith("SET:")
-
-
 def test_assignments_reach_all_servers_or_the_term_they_name() -> None:
     planned = plan("mysql+replica2+balancer", assignments=("a=1", "replica:b=2 replica2:c=3"))
     assert planned.node("mysql1").assignments == (("a", "1"),)
@@ -94,22 +65,3 @@ def test_an_assignment_to_what_is_no_server_is_refused(target: str) -> None:
     with pytest.raises(SandboxError) as refused:
         plan("mysql+replica+balancer", assignments=(f"{target}:a=1",))
     assert "names no server" in refused.value.what
-
-
-@given(
-    st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,10}", fullmatch=True), st.text(max_size=20), max_size=4)
-)
-def test_any_value_that_fits_a_line_arrives_as_typed(pairs: dict[str, str]) -> None:
-    text = " ".join(f"{name}={shlex.quote(value)}" for name, value in pairs.items())
-    try:
-        assert split_assignments((text,)) == [(None, name, value) for name, value in pairs.items()]
-    except SandboxError:
-        assert any(character in value for value in pairs.values() for character in "\r\n\0")
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_assignments_or_three_lines(text: str) -> None:
-    try:
-        split_assignments((text,))
-    except SandboxError as refused:
-        assert len(refused.lines()) == 3

@@ -1,6 +1,13 @@
-"""The files of a node: few of them, since each costs an old engine a process."""
+"""Files: what is joined, what is a secret, and who owns what."""
 
-from sandbox.plan.files import NodeFile, joined
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sandbox.plan.component import ComponentSpec
+from sandbox.plan.files import SCRIPT, NodeFile, image_user, joined, started_as
 from unit.plan.small_library import plan
 
 FOLDER = "/docker-entrypoint-initdb.d"
@@ -31,3 +38,29 @@ def test_the_whole_is_as_secret_as_its_most_secret_part() -> None:
 def test_a_single_file_stays_what_it_is() -> None:
     alone = NodeFile("u", f"{FOLDER}/10-u.sql", "U\n")
     assert join(alone) == [*OTHER, alone]
+
+
+def test_the_fragments_own_entrypoint_runs_as_the_images_user() -> None:
+    service = {"entrypoint": ["bash", "/sandbox/entrypoint"], "command": ["mysqld"]}
+    assert started_as("mysql", service) == {
+        "user": "root",
+        "entrypoint": ["sh", "/sandbox/as-user", "mysql", "bash", "/sandbox/entrypoint"],
+    }
+
+
+def test_most_images_start_as_root_by_themselves() -> None:
+    assert image_user(plan("mysql").node("mysql1")) is None
+    assert "user" in ComponentSpec.model_fields
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_the_program_gets_the_files_and_sees_its_arguments_folder_and_home(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("secret")
+    (tmp_path / "password").chmod(0o400)
+    script = SCRIPT.replace("/sandbox /docker-entrypoint-initdb.d", f"{tmp_path} {tmp_path}/none")
+    program = ["sh", "-c", 'echo "$(id -un) $PWD $HOME $1"', "x", "a b"]
+    command = ["sh", "-s", "nobody", *program]
+    done = subprocess.run(command, input=script, text=True, capture_output=True, cwd="/usr/share", check=False)
+    home = subprocess.run(["sh", "-c", "echo ~nobody"], text=True, capture_output=True, check=True).stdout.strip()
+    assert (done.stdout.strip(), done.stderr) == (f"nobody /usr/share {home} a b", "")
+    assert (tmp_path / "password").owner() == "nobody"

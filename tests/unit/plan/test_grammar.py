@@ -1,11 +1,13 @@
-"""The grammar of a profile: what is a term, and what is refused in three lines."""
+"""What a user types: terms, addresses and assignments, taken whole or refused in three lines."""
+
+import shlex
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.grammar import Term, parse
+from sandbox.plan.grammar import ExternalAddress, Term, external_address, parse, split_assignments
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,73 @@ def test_any_text_is_terms_or_three_lines(text: str) -> None:
     except SandboxError as refused:
         assert len(refused.lines()) == 3
         assert all(line and "\n" not in line for line in refused.lines())
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("mysql://app@db.example.net:3307/shop", ExternalAddress("db.example.net", 3307, "app", "shop")),
+        ("mysql://db", ExternalAddress("db", 3306, "root", "sbtest")),
+        ("mariadb://app@[::1]:3306", ExternalAddress("::1", 3306, "app", "sbtest")),
+    ],
+)
+def test_what_is_not_named_has_a_default(url: str, address: ExternalAddress) -> None:
+    assert external_address(url) == address
+
+
+@pytest.mark.parametrize(
+    "url", ["foo", "host:3306", "mysql://", "http://host", "mysql://u@h:abc/db", "mysql://u@h:99999/db"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(SandboxError, match="is not a valid address") as refused:
+        external_address(url)
+    assert "mysql://user@host:3306/db" in refused.value.known + refused.value.next_step
+
+
+def test_a_password_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SandboxError) as refused:
+        external_address("mysql://app:S3cret@db:3306/shop")
+    assert "S3cret" not in " ".join(refused.value.lines()) and "EXTERNAL_PASSWORD_FILE" in refused.value.known
+
+
+@pytest.mark.parametrize(
+    ("text", "triples"),
+    [
+        ("a=1", [(None, "a", "1")]),
+        ("a=1 b='x y'", [(None, "a", "1"), (None, "b", "x y")]),
+        ('replica:a=1 mysql2:b="$(touch x)"', [("replica", "a", "1"), ("mysql2", "b", "$(touch x)")]),
+        ("a= optimizer_switch='mrr=on,mrr_cost_based=off'",
+         [(None, "a", ""), (None, "optimizer_switch", "mrr=on,mrr_cost_based=off")]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_assignments_are_split_as_a_shell_would(text: str, triples: list[tuple[str | None, str, str]]) -> None:
+    assert split_assignments((text,)) == triples
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "=1", "a=1 'b", "1a=2", "a b=1", "Replica:a=1", "a='x\ny'", "a:b:c=1", "[mysqld]=1"]
+)
+def test_what_is_no_assignment_is_refused(text: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        split_assignments((text,))
+    assert refused.value.what.startswith("SET:")
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,10}", fullmatch=True), st.text(max_size=20), max_size=4)
+)
+def test_any_value_that_fits_a_line_arrives_as_typed(pairs: dict[str, str]) -> None:
+    text = " ".join(f"{name}={shlex.quote(value)}" for name, value in pairs.items())
+    try:
+        assert split_assignments((text,)) == [(None, name, value) for name, value in pairs.items()]
+    except SandboxError:
+        assert any(character in value for value in pairs.values() for character in "\r\n\0")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_assignments_or_three_lines(text: str) -> None:
+    try:
+        split_assignments((text,))
+    except SandboxError as refused:
+        assert len(refused.lines()) == 3

@@ -1,14 +1,13 @@
-"""Which image a node gets: already local, else pulled, else built."""
+"""Images: versions resolved and compared, and the one that a node gets."""
 
 import json
 
 import pytest
 
-from sandbox.errors import SandboxError
-from sandbox.plan.catalog import Lock
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import Identity, compose_document, inputs
-from sandbox.plan.images import Availability, choose_image
-from sandbox.plan.model import ImageChoice, Plan
+from sandbox.plan.images import Availability, ImageChoice, Lock, at_least, belongs_to, choose_image, version_key
+from sandbox.plan.model import Plan
 from sandbox.plan.secrets import PLACEHOLDER
 from unit.plan.small_library import CATALOG, plan
 
@@ -99,3 +98,77 @@ def test_an_image_is_told_in_the_label_and_is_part_of_the_plan() -> None:
 def test_an_image_needs_a_server_that_it_can_replace() -> None:
     with pytest.raises(SandboxError, match="IMAGE=mine:1 replaces nothing"):
         plan("external", external="mysql://user@host:3306/db", image="mine:1")
+
+
+MYSQL = CATALOG.images["mysql"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "series", "version"),
+    [
+        (None, "9.7", "9.7.2"),
+        ("8.4", "8.4", "8.4.11"),
+        ("lts", "8.4", "8.4.11"),
+        ("8.0.36-28", "8.0", "8.0.36-28"),
+        ("8.4.0", "8.4", "8.4.0"),
+    ],
+)
+def test_what_is_asked_for_becomes_a_series_and_an_exact_version(asked: str | None, series: str, version: str) -> None:
+    assert MYSQL.resolve("mysql", asked) == (series, version)
+
+
+@pytest.mark.parametrize("asked", ["8.1", "8", "80", "11.8", "latest", "8.04", "8..4", "lts.1"])
+def test_an_unknown_series_is_refused_with_the_known_ones(asked: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        MYSQL.resolve("mysql", asked)
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+    assert asked in refused.value.what
+    assert "mysql@9.7" in refused.value.next_step
+
+
+def test_a_tag_that_only_another_repository_has_comes_from_there() -> None:
+    assert MYSQL.published_reference("8.0", "8.0.32-1.2.11") == "mysql/mysql-server:8.0.32-1.2.11"
+    assert MYSQL.published_reference("8.0", "8.0.46") == "mysql:8.0.46"
+
+
+def test_what_is_only_built_here_has_no_published_reference() -> None:
+    assert CATALOG.images["client"].published_reference("1", "1") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [("8.0.16", False), ("8.0.17", True), ("9.7.2", True), ("5.6.51", False)]
+)
+def test_a_capability_counts_from_its_version_on(version: str, expected: bool) -> None:
+    assert MYSQL.has("clone", version) is expected
+    assert not MYSQL.has("flying", version)
+
+
+@pytest.mark.parametrize(
+    ("version", "since", "expected"),
+    [
+        ("8.0.46", "8.0.26", True),
+        ("8.0.25", "8.0.26", False),
+        ("10.11", "10.5", True),
+        ("10.5", "10.11", False),
+        ("9.7", "9.7.1", True),
+        ("8.0.36-28", "8.0.36", True),
+        ("8.0.32-1.2.11-server", "8.0.33", False),
+        ("v0.17.2", "0.17", True),
+        ("9", "10.5", False),
+    ],
+)
+def test_at_least_compares_numbers_as_far_as_both_go(version: str, since: str, expected: bool) -> None:
+    assert at_least(version, since) is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "series", "expected"),
+    [("8.0.36-28", "8.0", True), ("8.0", "8.0", True), ("8.01", "8.0", False), ("10.11.9", "10.1", False),
+     ("8.4-arm64", "8.4", True), ("v2.53.4", "2.53", True), ("vv2.53", "2.53", False)],
+)  # fmt: skip
+def test_an_exact_tag_belongs_to_its_series_alone(version: str, series: str, expected: bool) -> None:
+    assert belongs_to(version, series) is expected
+
+
+def test_versions_sort_by_number() -> None:
+    assert sorted(["10.11", "10.5", "11.8", "9.7"], key=version_key) == ["9.7", "10.5", "10.11", "11.8"]

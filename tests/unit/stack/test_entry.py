@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.entry_words import entry_words
+from sandbox.plan.model import entry_words
 from sandbox.stack.entry import Entries, external_entry
 from sandbox.stack.protocol import ServerRole
 from unit.stack.fake_docker import FakeDocker

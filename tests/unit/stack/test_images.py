@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.catalog import Lock
-from sandbox.plan.images import Availability, choose_image
+from sandbox.plan.images import Availability, Lock, choose_image
 from sandbox.stack import images as images_module
 from sandbox.stack.images import built_folders, engine_availability, lock_images, recipe, registry_reachable
 from unit.plan.small_library import CATALOG

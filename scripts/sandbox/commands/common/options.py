@@ -7,7 +7,7 @@ import typer
 from sandbox.commands.common import completion
 from sandbox.errors import SandboxError
 from sandbox.library import read_user_file
-from sandbox.plan.apply import check_limits
+from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import PlanRequest
 
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")

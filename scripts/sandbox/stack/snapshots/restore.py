@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sandbox.errors import SandboxError
 from sandbox.plan.compose import Identity, plan_hash
-from sandbox.plan.credential_rotation import restorable
+from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Node, Plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store

@@ -1,18 +1,20 @@
-"""What shapes a data directory: the plan of one server, or of a stack, whose directories others can start from."""
+"""Data directories made elsewhere: which plans start from them, what shapes them, how a server makes one its own."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from sandbox.plan.credential_rotation import restorable
 from sandbox.plan.grammar import parse
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Node, Plan, PlanRequest
 from sandbox.plan.planner import make_plan
+from sandbox.plan.templates import render_text
 from sandbox.plan.variables import canonical
 
 _OPTION = re.compile(r"^\s*([A-Za-z][\w-]*)", re.MULTILINE)
 _INCLUDE = re.compile(r"^\s*!include", re.MULTILINE)
+_OWN_INIT_FILE = re.compile(r"^\s*(loose[-_])?init[-_]file\b", re.MULTILINE | re.IGNORECASE)
 
 
 def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
@@ -21,7 +23,7 @@ def base_requests(plan: Plan, library: Library) -> Mapping[str, PlanRequest]:
     Two servers of one image have the same base data directory unless something that shapes a data directory differs
     between them: a variable (``shaping`` of the component), or SQL that a setting runs at the first start.
     """
-    if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
+    if not _replaceable(plan):
         return {}
     found = {node.name: _base_request(plan, node, library) for node in plan.databases}
     return {name: request for name, request in found.items() if request} if all(found.values()) else {}
@@ -39,7 +41,7 @@ def data_request(plan: Plan) -> PlanRequest | None:
     Stacks that differ otherwise, by a proxy or the thread pool, then have identical data. None if a stack of the plan
     cannot be restored.
     """
-    if not restorable(plan) or any(_shaped_by_file(plan, node) for node in plan.databases):
+    if not _replaceable(plan):
         return None
     terms, servers = [], {node.component.name for node in plan.databases}
     groups = iter(plan.groups)
@@ -81,13 +83,62 @@ def _shapes(node: Node, variable: str) -> bool:
     return canonical(variable).removeprefix("loose_") in node.component.spec.shaping
 
 
-def _shaped_by_file(plan: Plan, node: Node) -> bool:
-    """Whether the user's own file shapes the data directory, as far as its text shows."""
-    if plan.request.cnf is None:
-        return False
-    text = plan.request.cnf.content
-    return _INCLUDE.search(text) is not None or any(_shapes(node, name) for name in _OPTION.findall(text))
+def _replaceable(plan: Plan) -> bool:
+    """Whether its data can be made elsewhere: restorable, and shaped by nothing in the user's own file."""
+    text = plan.request.cnf.content if plan.request.cnf else ""
+    options = _OPTION.findall(text)
+    shaped = _INCLUDE.search(text) or any(_shapes(node, name) for node in plan.databases for name in options)
+    return restorable(plan) and not shaped
 
 
 def _quoted(value: str) -> str:
     return "'" + value.replace("'", "'\"'\"'") + "'"
+
+
+def rotation_sql(node: Node, context: Mapping[str, Any]) -> str:
+    """One statement per line, as ``init_file`` requires; empty if the server cannot be restored.
+
+    Source: MySQL manual, Server Command Options, ``init_file``: run at startup, before connections are accepted.
+    """
+    spec = node.component.spec
+    if spec.credential_rotation is None:
+        return ""
+    parts = {
+        "beginning": [f"{each};" for each in _statements(node, spec.rotation_begins_with, context)],
+        "once": _statements(node, spec.rotation_once, context),
+    }
+    text = _rendered(node, spec.credential_rotation, {**context, **parts})
+    return "".join(f"{line.strip()}\n" for line in text.splitlines() if line.strip())
+
+
+def _rendered(node: Node, name: str, context: Mapping[str, Any]) -> str:
+    where = f"compose/{node.component.name}"
+    file = render_text(name, context, where)
+    return render_text(node.component.files[file], context, f"{where}/{file}")
+
+
+def _statements(node: Node, names: Iterable[str], context: Mapping[str, Any]) -> list[str]:
+    """The statements of first-start files, each on one line and without its semicolon, which ends a line there."""
+    text = "\n".join(_rendered(node, name, context) for name in names)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("--")]
+    found = "\n".join(lines).split(";\n")
+    return [" ".join(statement.rstrip(";").splitlines()) for statement in found if statement.strip(";")]
+
+
+def restorable(plan: Plan) -> bool:
+    """Whether a stack of the plan can be kept as a snapshot and restored from it.
+
+    Every server must be able to set new passwords before it accepts connections, so the user's own ``init_file``, or an
+    external server, rules it out.
+    """
+    cnf = plan.request.cnf
+    set_by_user = {canonical(name) for node in plan.databases for name, _ in node.assignments}
+    own = (cnf is not None and _OWN_INIT_FILE.search(cnf.content)) or "init_file" in set_by_user
+    external = any(group.external for group in plan.groups)
+    return bool(plan.databases) and not own and not external and all(map(_can_rotate, plan.databases))
+
+
+def _can_rotate(node: Node) -> bool:
+    """``ALTER USER … IDENTIFIED BY`` exists from MySQL 5.7.6 and MariaDB 10.2 on."""
+    old = node.component.spec.family == "mysql" and not node.at_least("5.7.6")
+    return node.component.spec.credential_rotation is not None and not old
