@@ -4,11 +4,10 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 from pydantic import BaseModel, ValidationError
@@ -22,14 +21,10 @@ _AT_ONCE = 250
 """Files loaded in one batch: some ten to forty megabytes."""
 
 _WORTH_A_WORD = 1000
-
 Identity = str
 """Of one state of a file: inode, size and times. A file that is written whole and renamed always gets a new one."""
-
-
 Found = Mapping[Part, Mapping[str, Identity]]
 """The files that each part is loaded from, each in its current state."""
-
 Show = Callable[[str], None]
 
 
@@ -67,7 +62,7 @@ def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lam
     A file next to the results caches what was read before. If it cannot be written, all is read into memory.
     ``parts``: in addition to those always loaded; ``show`` is called before steps that take seconds.
     """
-    found = _found(results, list(_folders(results)), parts)
+    found = _found(results, _folders(results), parts)
     index = results / INDEX
     connection = _up_to_date(index, found) or _renewed(results, found, show) or _in_memory(results, found, show)
     return _opened(connection, found)
@@ -80,7 +75,8 @@ def open_one(result: Path) -> OpenIndex:
 
 
 def _found(results: Path, names: Sequence[str], parts: Collection[Part]) -> Found:
-    manifests, records = dict(_manifests(results, names)), dict(_records(results, names))
+    manifests = _states(results, (f"{name}/manifest.json" for name in names))
+    records = _states(results, (path for name in names for path in _records(results, name)))
     return {part: manifests if part == "manifests" else records for part in sorted({*ALWAYS, *parts})}
 
 
@@ -92,41 +88,37 @@ def _opened(connection: duckdb.DuckDBPyConnection, parts: Collection[Part]) -> O
     return OpenIndex(connection, dict(sorted(rows)))
 
 
-def _folders(results: Path) -> Iterator[str]:
+def _folders(results: Path) -> list[str]:
     """Result folders by name, without the link ``latest``."""
     with suppress(FileNotFoundError), os.scandir(results) as entries:
-        yield from sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
+        return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
+    return []
 
 
-def _manifests(results: Path, names: Iterable[str]) -> Iterator[tuple[str, Identity]]:
-    for name in names:
-        yield from _seen(results, f"{name}/manifest.json")
+def _records(results: Path, name: str) -> list[str]:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name / "runs") as runs:
+        return [f"{name}/runs/{run}/record.json" for run in sorted(each.name for each in runs)]
+    return []
 
 
-def _records(results: Path, names: Iterable[str]) -> Iterator[tuple[str, Identity]]:
-    for name in names:
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name / "runs") as runs:
-            for run in sorted(each.name for each in runs):
-                yield from _seen(results, f"{name}/runs/{run}/record.json")
-
-
-def _seen(results: Path, path: str) -> Iterator[tuple[str, Identity]]:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        about = os.stat(f"{results}/{path}")  # noqa: PTH116  (ten thousand of them: Path would take 50 % longer)
-        yield path, f"{about.st_ino}.{about.st_size}.{about.st_mtime_ns}.{about.st_ctime_ns}"
+def _states(results: Path, paths: Iterable[str]) -> dict[str, Identity]:
+    found = {}
+    for path in paths:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            about = os.stat(f"{results}/{path}")  # noqa: PTH116  (ten thousand of them: Path would take 50 % longer)
+            found[path] = f"{about.st_ino}.{about.st_size}.{about.st_mtime_ns}.{about.st_ctime_ns}"
+    return found
 
 
 def _up_to_date(index: Path, found: Found) -> duckdb.DuckDBPyConnection | None:
     """The existing index, if it knows every file in its current state; else None."""
     if not index.is_file():
         return None
-    try:
+    with suppress(duckdb.Error):  # broken, or of a version that cannot be read: it is rebuilt
         connection = duckdb.connect(str(index), read_only=True)
-        if _is_of_this_version(connection) and not any(_stale(connection, part, found[part]) for part in found):
+        if _is_of_this_version(connection) and not any(_stale(connection, *each) for each in found.items()):
             return connection
         connection.close()
-    except duckdb.Error:
-        pass  # broken, or of a version that cannot be read: it is rebuilt
     return None
 
 
@@ -167,30 +159,28 @@ def _runs(process: int) -> bool:
 def _refresh_file(results: Path, index: Path, copy: Path, found: Found, show: Show) -> None:
     if index.is_file():
         shutil.copyfile(index, copy)
-        try:
-            with duckdb.connect(str(copy)) as connection:
-                if _is_of_this_version(connection):
-                    _refresh(connection, results, found, show)
-                    return
-        except duckdb.Error:
-            pass
+        with suppress(duckdb.Error), duckdb.connect(str(copy)) as connection:
+            if _is_of_this_version(connection):
+                _refresh(connection, results, found, show)
+                return
         copy.unlink()
     with duckdb.connect(str(copy)) as connection:
-        _make(connection)
-        _refresh(connection, results, found, show)
+        _filled(connection, results, found, show)
 
 
 def _in_memory(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:")
-    _make(connection)
-    _refresh(connection, results, found, show)
-    return connection
+    return _filled(duckdb.connect(":memory:"), results, found, show)
 
 
-def _make(connection: duckdb.DuckDBPyConnection) -> None:
+def _filled(
+    connection: duckdb.DuckDBPyConnection, results: Path, found: Found, show: Show
+) -> duckdb.DuckDBPyConnection:
+    """A new index with everything that was found."""
     for definition in DEFINITIONS:
         connection.execute(definition)
     connection.execute("INSERT INTO about VALUES ($1)", [version(duckdb.__version__)])
+    _refresh(connection, results, found, show)
+    return connection
 
 
 def _is_of_this_version(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -220,42 +210,31 @@ def _load(connection: duckdb.DuckDBPyConnection, results: Path, part: Part, file
     paths = list(files)
     for begin in range(0, len(paths), _AT_ONCE):
         batch = paths[begin : begin + _AT_ONCE]
-        texts = {path: _content(results / path, part) for path in batch}
-        whole = {path: text for path, text in texts.items() if isinstance(text, str)}
+        contents = {path: _content(results / path, part) for path in batch}
+        whole = {path: text for path, (text, _) in contents.items() if text is not None}
         connection.execute(
             f"INSERT INTO {part}_loaded SELECT path, split_part(path, '/', 1), from_json(content, $3)"  # noqa: S608
             " FROM (SELECT unnest($1::VARCHAR[]) AS path, unnest($2::VARCHAR[]) AS content)",
             [list(whole), list(whole.values()), json.dumps(TYPES[part])],
         )
-        reasons = [None if isinstance(text, str) else text.reason for text in texts.values()]
         connection.execute(
             "INSERT INTO loaded SELECT $1, unnest($2::VARCHAR[]), unnest($3::VARCHAR[]), unnest($4::VARCHAR[])",
-            [part, batch, [files[path] for path in batch], reasons],
+            [part, batch, [files[path] for path in batch], [reason for _, reason in contents.values()]],
         )
 
 
-@dataclass(frozen=True)
-class _Broken:
-    reason: str
-
-
-def _content(path: Path, part: Part) -> str | _Broken:
-    """A file's content as JSON of the part's type, or why there is none."""
+def _content(path: Path, part: Part) -> tuple[str | None, str | None]:
+    """A file's content as JSON of the part's type; else None and why there is none."""
+    model: type[BaseModel] = Manifest if part == "manifests" else Record
     try:
         text = path.read_text(encoding="utf-8")
-        if part == "seconds":
-            return _series(path, Record.model_validate_json(text))
-        _model(part).model_validate_json(text)
+        found = model.model_validate_json(text)
+        return _series(path, found) if part == "seconds" and isinstance(found, Record) else text, None
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
-        return _Broken(": ".join([*(str(part) for part in first["loc"][:1]), first["msg"]]))
+        return None, ": ".join([*(str(part) for part in first["loc"][:1]), first["msg"]])
     except (OSError, ValueError, KeyError) as problem:
-        return _Broken(f"{type(problem).__name__}: {problem}")
-    return text
-
-
-def _model(part: Part) -> type[BaseModel]:
-    return Manifest if part == "manifests" else Record
+        return None, f"{type(problem).__name__}: {problem}"
 
 
 def _series(path: Path, record: Record) -> str:
@@ -264,7 +243,5 @@ def _series(path: Path, record: Record) -> str:
     if not file.is_file():
         return "[]"
     with file.open(encoding="utf-8", newline="") as lines:
-        rows: list[dict[str, Any]] = [
-            {name: value or None for name, value in row.items() if name} for row in csv.DictReader(lines)
-        ]
-    return json.dumps(rows)
+        rows = csv.DictReader(lines)
+        return json.dumps([{name: value or None for name, value in row.items() if name} for row in rows])

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -64,26 +65,25 @@ class ResultFolder:
 
     def start_run(self, cell: str, block: int) -> Path:
         """Folder ``runs/<cell>.<block>``, created empty; removes what an interrupted run left in it."""
-        folder = self.path / "runs" / f"{cell}.{block}"
+        folder = self._run(f"{cell}.{block}")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return folder
 
     def record(self, cell: str, block: int) -> Record:
         """A saved record. Raises OSError if it does not exist."""
-        path = self.path / "runs" / f"{cell}.{block}" / "record.json"
-        return Record.model_validate_json(path.read_text(encoding="utf-8"))
+        return self._record(f"{cell}.{block}")
 
     def records(self) -> list[Record]:
         """Every saved record, in execution order."""
-        return [self.record(*_cell_and_block(entry.run)) for entry in self.manifest.runs]
+        return [self._record(entry.run) for entry in self.manifest.runs]
 
     def readable_records(self) -> tuple[list[Record], dict[str, str]]:
         """The same without broken and missing records; and those, by the run's name, with the reason."""
         records, broken = [], {}
         for entry in self.manifest.runs:
             try:
-                records.append(self.record(*_cell_and_block(entry.run)))
+                records.append(self._record(entry.run))
             except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
                 broken[entry.run] = str(problem).splitlines()[0]
         return records, broken
@@ -114,11 +114,11 @@ class ResultFolder:
 
     def run_path(self, record: Record) -> Path:
         """The folder of a record."""
-        return self.path / "runs" / f"{record.cell}.{record.block}"
+        return self._run(f"{record.cell}.{record.block}")
 
     def note_calibration(self, noted: MatrixPart) -> None:
         """Stores the part with the host noise known when the result was judged (`calibration.noted`)."""
-        self._write_manifest(self.manifest.model_copy(update={"matrix": noted}))
+        self._note(matrix=noted)
 
     def note_blocks(self, blocks: int) -> MatrixPart:
         """Stores how many blocks a matrix has by now; returns its part. Raises ValueError if it is not a matrix."""
@@ -126,46 +126,51 @@ class ResultFolder:
         if part is None:
             raise ValueError(f"{self.path.name} is not a matrix")
         part = part.model_copy(update={"blocks": blocks})
-        self._write_manifest(self.manifest.model_copy(update={"matrix": part}))
+        self._note(matrix=part)
         return part
 
     def note_host_check(self, check: HostCheck) -> None:
         """Stores the host check before a block."""
-        manifest = self.manifest
-        if manifest.matrix is not None:
-            matrix = manifest.matrix.model_copy(update={"host_checks": [*manifest.matrix.host_checks, check]})
-            self._write_manifest(manifest.model_copy(update={"matrix": matrix}))
+        part = self.manifest.matrix
+        if part is not None:
+            self._note(matrix=part.model_copy(update={"host_checks": [*part.host_checks, check]}))
 
     def note_overhead(self, overhead_s: float, estimated_s: float) -> None:
         """Stores what a matrix took besides its load: the next estimate on this host uses it."""
-        manifest = self.manifest
-        if manifest.matrix is not None:
+        part = self.manifest.matrix
+        if part is not None:
             times = {"overhead_s": round(overhead_s, 1), "estimated_overhead_s": round(estimated_s, 1)}
-            self._write_manifest(manifest.model_copy(update={"matrix": manifest.matrix.model_copy(update=times)}))
+            self._note(matrix=part.model_copy(update=times))
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and adds it to the manifest; returns its path.
 
         Raises SecretFoundError if the record contains a password, OSError when it cannot be written.
         """
-        text = record.to_json()
-        name = f"{record.cell}.{record.block}"
-        path = self.path / "runs" / name / "record.json"
+        text, path = record.to_json(), self.run_path(record) / "record.json"
         refuse_secrets(text, secrets, str(path))
         write_atomically(path, text)
-        others = [run for run in self.manifest.runs if run.run != name]
-        runs = [*others, RunEntry(run=name, status=record.status)]
-        self._write_manifest(self.manifest.model_copy(update={"runs": runs}))
+        entry = RunEntry(run=path.parent.name, status=record.status)
+        self._note(runs=[*(run for run in self.manifest.runs if run.run != entry.run), entry])
         return path
 
     def finish(self, ended_utc: datetime) -> None:
         """Stores the end time and points the link ``results/latest`` here."""
-        self._write_manifest(self.manifest.model_copy(update={"ended_utc": ended_utc}))
+        self._note(ended_utc=ended_utc)
         link = self.path.parent / f".latest.{os.getpid()}.tmp"
         link.unlink(missing_ok=True)
         link.symlink_to(self.path.name)
         link.replace(self.path.parent / "latest")
         _flush_folder(self.path.parent)
+
+    def _run(self, name: str) -> Path:
+        return self.path / "runs" / name
+
+    def _record(self, run: str) -> Record:
+        return Record.model_validate_json((self._run(run) / "record.json").read_text(encoding="utf-8"))
+
+    def _note(self, **changes: object) -> None:
+        self._write_manifest(self.manifest.model_copy(update=changes))
 
     def _write_manifest(self, manifest: Manifest) -> None:
         write_atomically(self.path / "manifest.json", manifest.model_dump_json(indent=2) + "\n")
@@ -174,11 +179,6 @@ class ResultFolder:
 def all_results(results: Path) -> list[ResultFolder]:
     """Every result that has a manifest, oldest first."""
     return [ResultFolder(path.parent) for path in sorted(results.glob("2*/manifest.json"))]
-
-
-def _cell_and_block(run: str) -> tuple[str, int]:
-    cell, _, block = run.rpartition(".")
-    return cell, int(block)
 
 
 def utc_stamp(moment: datetime) -> str:
@@ -190,9 +190,7 @@ def _make_new(results: Path, stem: str) -> Path:
     number = 1
     while True:
         path = results / (stem if number == 1 else f"{stem}-{number}")
-        try:
+        with suppress(FileExistsError):
             path.mkdir()
-        except FileExistsError:
-            number += 1
-        else:
             return path
+        number += 1
