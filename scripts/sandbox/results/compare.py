@@ -10,7 +10,6 @@ from sandbox.results.statistics.changes import Shift, changes
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import (
     UNSTEADY_SHARE,
-    Effect,
     Judgement,
     benjamini_hochberg,
     effect_of,
@@ -41,6 +40,10 @@ class Observation:
     values: Mapping[str, float | None]
     changes: Sequence[Shift] | None = None
     workload: str = ""
+
+
+_Table = Mapping[tuple[str, int], Observation]
+"""By cell and block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,7 @@ def judge_matrix(part: MatrixPart, records: Iterable[Record], series: Series, kn
     ``known``: what the host is calibrated for, as `noise_of` returns it.
     """
     skipped = {cell.name for cell in part.cells if cell.skipped}
-    pairs = [
-        (each.cell, each.baseline) for each in part.comparisons if not skipped.intersection((each.cell, each.baseline))
-    ]
+    pairs = [(each.cell, each.baseline) for each in part.comparisons if not skipped & {each.cell, each.baseline}]
     runs = observations(list(records), series, part.depth)
     return judge_result(runs, pairs, part.canary_pair, part.metrics, known, part.adjustment)
 
@@ -110,20 +111,28 @@ def judge_result(
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}
     of_canary = next((loads[cell] for cell in canary if cell in loads), "")
+    own = {name: spread(_differences(table, canary, METRICS[name])[0]) for name in metrics}
     noise = {
-        (load, name): _noise(table, canary, METRICS[name], known.get(load, {}))
+        (load, name): larger_noise(known.get(load, {}).get(name), [own[name]])
         for load in dict.fromkeys([of_canary, *loads.values()])
         for name in metrics
     }
 
     def plain(pair: tuple[str, str], name: str) -> Verdict:
         of_pair = [loads.get(cell, of_canary) for cell in pair]
-        return _unadjusted(table, pair, METRICS[name], noise, max(of_pair, key=lambda load: noise[load, name][1]))
+        noisier = max(of_pair, key=lambda load: noise[load, name][1])
+        return _unadjusted(table, pair, METRICS[name], noisier, noise[noisier, name][1])
 
     canaries = [plain(canary, name) for name in metrics]
     bad = any(unfit(each.judgement) for each in canaries if each.judgement)
     unadjusted = [plain(pair, name) for pair in pairs for name in metrics]
-    verdicts = _adjusted(unadjusted, adjustment, bad, unsteady_shares(runs))
+    adjusted = judge_together((each.judgement for each in unadjusted), adjustment)
+    shares = unsteady_shares(runs)
+    verdicts = [
+        replace(each, judgement=found and qualified(found, bad, [shares.get(cell, 0.0) for cell in pair]))
+        for each, found in zip(unadjusted, adjusted, strict=True)
+        for pair in [(each.cell, each.baseline)]
+    ]
     return Judged(verdicts, canaries, noise, bad, unsteady_cells(runs, [cell for pair in pairs for cell in pair]))
 
 
@@ -173,74 +182,48 @@ def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: s
     return _differences({(run.cell, run.block): run for run in runs}, pair, METRICS[metric])[0]
 
 
-def _noise(
-    table: Mapping[tuple[str, int], Observation],
-    canary: tuple[str, str],
-    metric: Metric,
-    calibrated: Mapping[str, float],
-) -> Noise:
-    return larger_noise(calibrated.get(metric.name), [spread(_differences(table, canary, metric)[0])])
-
-
-def _unadjusted(
-    table: Mapping[tuple[str, int], Observation],
-    pair: tuple[str, str],
-    metric: Metric,
-    noise: Mapping[tuple[str, str], Noise],
-    load: str,
-) -> Verdict:
+def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
         return Verdict(*pair, metric.name, None, missing, load, _measured(table, pair, metric))
-    effect = effect_of(metric, differences, noise[load, metric.name][1])
+    effect = effect_of(metric, differences, noise_sd)
     return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
 
 
-def _measured(table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric) -> bool:
+def _measured(table: _Table, pair: tuple[str, str], metric: Metric) -> bool:
     """False where all good runs of either cell lack the metric."""
     good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
     return not any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
 
 
-def _differences(
-    table: Mapping[tuple[str, int], Observation], pair: tuple[str, str], metric: Metric
-) -> tuple[list[float], int]:
+def _differences(table: _Table, pair: tuple[str, str], metric: Metric) -> tuple[list[float], int]:
     """One difference for each block in which both cells ran, and the number of blocks lost to the environment."""
     found, missing = [], 0
     for block in sorted({block for _, block in table}):
         runs = [table.get((cell, block)) for cell in pair]
         missing += any(run is not None and run.status == "infra_error" for run in runs)
         cell, baseline = (run.values.get(metric.name) if run and run.status == "ok" else None for run in runs)
-        if cell is None or baseline is None:
-            continue
-        difference = metric.difference(baseline, cell)
-        if difference is not None:
-            found.append(difference)
-    return found, missing
+        found.append(None if cell is None or baseline is None else metric.difference(baseline, cell))
+    return [difference for difference in found if difference is not None], missing
 
 
-def _adjusted(
-    plain: Sequence[Verdict], adjustment: Adjustment, bad: bool, unsteady: Mapping[str, float]
-) -> list[Verdict]:
-    effects: list[Effect] = [verdict.judgement.effect for verdict in plain if verdict.judgement]
+def judge_together(
+    plain: Iterable[Judgement | None], adjustment: Adjustment = "Benjamini-Hochberg"
+) -> list[Judgement | None]:
+    """The judgements with p adjusted for all of them; None, where there is no effect, stays."""
+    plain = list(plain)
+    effects = [each.effect for each in plain if each]
     adjusted = iter(_ADJUST[adjustment]([effect.p for effect in effects]))
-    verdicts = []
-    for verdict in plain:
-        judgement = verdict.judgement and judge(verdict.judgement.effect, next(adjusted), len(effects))
-        if judgement:
-            shares = [unsteady.get(cell, 0.0) for cell in (verdict.cell, verdict.baseline)]
-            judgement = qualified(judgement, bad, shares)
-        verdicts.append(replace(verdict, judgement=judgement))
-    return verdicts
+    return [each and judge(each.effect, next(adjusted), len(effects)) for each in plain]
 
 
 def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
     """By cell, the share of its judged runs that were not steady."""
-    shares = {}
-    for cell in {run.cell for run in runs}:
-        judged = [bool(run.changes) for run in runs if run.cell == cell and run.changes is not None]
-        shares[cell] = judged.count(True) / len(judged) if judged else 0.0
-    return shares
+    judged: dict[str, list[bool]] = {run.cell: [] for run in runs}
+    for run in runs:
+        if run.changes is not None:
+            judged[run.cell].append(bool(run.changes))
+    return {cell: sum(each) / len(each) if each else 0.0 for cell, each in judged.items()}
 
 
 def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Shift]]:

@@ -69,13 +69,9 @@ def history_of(
     left_out = {side.name: reason for side in sides if (reason := _unlike(side, newest))}
     alike = [side for side in sides if side.name not in left_out]
     unfit = {side.name for side in alike if _unfit(side, known)}
-    cells = [levels for levels in newest.cells.values() if _is_wanted(levels, wanted)]
-    series = [_series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in cells]
+    shown = [each for each in newest.cells.values() if all(each.get(name) in wanted[name] for name in wanted)]
+    series = [_series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in shown]
     return History(newest, [each for each in series if each.points], left_out)
-
-
-def _is_wanted(levels: Mapping[str, str], wanted: Mapping[str, Sequence[str]]) -> bool:
-    return all(levels.get(factor) in chosen for factor, chosen in wanted.items())
 
 
 def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
@@ -87,15 +83,17 @@ def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
     if ours and theirs and ours.depth != theirs.depth:
         return f"different depth: {ours.depth}"
     loads, others = _loads(side), _loads(newest)
-    apart = [key for key in loads if key in others and loads[key] != others[key]]
-    return f"different load: {_difference_text(loads[apart[0]], others[apart[0]])}" if apart else None
+    apart = [(loads[key], others[key]) for key in loads if key in others and loads[key] != others[key]]
+    for load, other in apart[:1]:
+        names = [name for name in load if load[name] != other[name]]
+        words = ", ".join(f"{name} {text_of(load[name])} instead of {text_of(other[name])}" for name in names)
+        return f"different load: {words}"
+    return None
 
 
 def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
     """The load of each cell, by its levels; for a bench, which has no levels, also the inputs of its stack."""
-    first: dict[str, Record] = {}
-    for record in side.records:
-        first.setdefault(record.cell, record)
+    first = {record.cell: record for record in reversed(side.records)}
     return {
         frozenset(levels.items()): {
             **{name: getattr(first[cell].workload, name) for name in ("name", *LOAD)},
@@ -104,14 +102,6 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
         for cell, levels in side.cells.items()
         if cell in first
     }
-
-
-def _difference_text(ours: Mapping[str, object], theirs: Mapping[str, object]) -> str:
-    return ", ".join(
-        f"{name} {text_of(ours[name])} instead of {text_of(theirs[name])}"
-        for name in ours
-        if ours[name] != theirs[name]
-    )
 
 
 def _unfit(side: ResultSide, known: Calibration) -> bool:
@@ -125,7 +115,7 @@ def _unfit(side: ResultSide, known: Calibration) -> bool:
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:
     points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
     smallest = math.log1p(metric.smallest_margin) if metric.scale == "ratio" else metric.smallest_margin
-    found = change_points([_scaled(metric, point.value) for point in points], smallest)
+    found = change_points(on_scale(metric, [point.value for point in points]), smallest)
     changes = {each.position: each for each in found}
     return Series(metric, levels, [replace(point, change=changes.get(n)) for n, point in enumerate(points)])
 
@@ -138,10 +128,16 @@ def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: b
         return None
     interval = signed_rank_interval(values)
     ends = interval and (_unscaled(metric, interval.low), _unscaled(metric, interval.high))
-    value, versions = _unscaled(metric, hodges_lehmann(values)), _versions(records)
-    manifest = side.manifest
+    value, manifest = _unscaled(metric, hodges_lehmann(values)), side.manifest
     return Point(
-        side.name, manifest.started_utc, versions, manifest.tool_commit, len(values), value, ends or None, unfit
+        side.name,
+        manifest.started_utc,
+        _versions(records),
+        manifest.tool_commit,
+        len(values),
+        value,
+        ends or None,
+        unfit,
     )
 
 
@@ -150,10 +146,6 @@ def _versions(records: Sequence[Record]) -> str | None:
     servers = [node for node in records[0].nodes if node.server_version]
     chosen = [node for node in servers if node.role == "writer"] or servers
     return ", ".join(dict.fromkeys(node.server_version for node in chosen if node.server_version)) or None
-
-
-def _scaled(metric: Metric, value: float) -> float:
-    return math.log(value) if metric.scale == "ratio" else value
 
 
 def _unscaled(metric: Metric, value: float) -> float:

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.results.calibration import Calibration, kind_of_run
-from sandbox.results.compare import Judged, Noise, Observation, differences_of, larger_noise, unsteady_shares, word_of
+from sandbox.results.compare import (
+    Judged,
+    Noise,
+    Observation,
+    differences_of,
+    judge_together,
+    larger_noise,
+    unsteady_shares,
+    word_of,
+)
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS, Metric
@@ -14,7 +23,6 @@ from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p,
 from sandbox.results.statistics.verdict import (
     Effect,
     Judgement,
-    benjamini_hochberg,
     judge,
     margin_of,
     qualified,
@@ -120,18 +128,16 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
     metrics = [METRICS[name] for name in first.metrics if name in second.metrics]
     loads = dict.fromkeys(first.workload(cell) for cell, _ in pairs)
     noise = {(load, metric.name): _noise(first, second, load, metric, known) for load in loads for metric in metrics}
-    plain = [_plain(first, second, pair, metric, noise) for metric in metrics for pair in pairs]
-    effects = [each.judgement.effect for each in plain if each.judgement]
-    adjusted = iter(benjamini_hochberg([effect.p for effect in effects]))
+    plain = [_plain((first, second), pair, metric, noise) for metric in metrics for pair in pairs]
+    adjusted = judge_together(each.judgement for each in plain)
     unfit = [name for name, side in (("A", first), ("B", second)) if side.judged and side.judged.unfit]
-    shares = unsteady_shares(first.runs), unsteady_shares(second.runs)
+    ours, theirs = unsteady_shares(first.runs), unsteady_shares(second.runs)
     verdicts = []
-    for verdict, (cell, other) in zip(plain, pairs * len(metrics), strict=True):
-        judgement = verdict.judgement and judge(verdict.judgement.effect, next(adjusted), len(effects))
+    for verdict, judgement, (cell, other) in zip(plain, adjusted, pairs * len(metrics), strict=True):
         if judgement and min(verdict.runs) < 2:
             judgement = replace(judgement, blocks_needed=None)  # one run cannot show how many are needed
         if judgement:
-            judgement = qualified(judgement, bool(unfit), [shares[0].get(cell, 0.0), shares[1].get(other, 0.0)])
+            judgement = qualified(judgement, bool(unfit), [ours.get(cell, 0.0), theirs.get(other, 0.0)])
         verdicts.append(replace(verdict, judgement=judgement))
     return Unpaired(verdicts, noise, unfit, _only(first, second))
 
@@ -160,32 +166,20 @@ def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
 
 
 def _plain(
-    first: ResultSide,
-    second: ResultSide,
-    pair: tuple[str, str],
-    metric: Metric,
-    noise: Mapping[tuple[str, str], Noise],
+    sides: tuple[ResultSide, ResultSide], pair: tuple[str, str], metric: Metric, noise: Mapping[tuple[str, str], Noise]
 ) -> UnpairedVerdict:
-    load = first.workload(pair[0])
-    values = [_values(side, cell, metric) for side, cell in zip((first, second), pair, strict=True)]
-    scaled = [on_scale(metric, each) for each in values]
-    effect = effect_of_two(metric, scaled[0], scaled[1], noise[load, metric.name][1]) if all(scaled) else None
-    lost = sum(
-        run.status == "infra_error"
-        for side, cell in zip((first, second), pair, strict=True)
-        for run in side.runs
-        if run.cell == cell
-    )
+    load = sides[0].workload(pair[0])
+    runs = [[run for run in side.runs if run.cell == cell] for side, cell in zip(sides, pair, strict=True)]
+    good = [[run.values.get(metric.name) for run in each if run.status == "ok"] for each in runs]
+    values = [[value for value in each if value is not None] for each in good]
+    first, second = (on_scale(metric, each) for each in values)
+    effect = effect_of_two(metric, first, second, noise[load, metric.name][1]) if first and second else None
+    lost = sum(run.status == "infra_error" for each in runs for run in each)
     typical = [statistics.median(each) if each else None for each in values]
     return UnpairedVerdict(
-        first.cells[pair[0]], metric.name, (len(scaled[0]), len(scaled[1])), (typical[0], typical[1]),
+        sides[0].cells[pair[0]], metric.name, (len(first), len(second)), (typical[0], typical[1]),
         judge(effect, effect.p) if effect else None, lost, load,
     )  # fmt: skip
-
-
-def _values(side: ResultSide, cell: str, metric: Metric) -> list[float]:
-    found = [run.values.get(metric.name) for run in side.runs if run.cell == cell and run.status == "ok"]
-    return [value for value in found if value is not None]
 
 
 def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, known: Calibration) -> Noise:

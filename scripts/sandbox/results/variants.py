@@ -41,14 +41,7 @@ NODE_IDENTITY: dict[str, tuple[str, ...]] = {
 }
 
 # One Galera variable holds dozens of settings; these identify the node.
-_PROVIDER_IDENTITY = (
-    "base_*",
-    "gcache.dir",
-    "gcache.name",
-    "gmcast.listen_addr",
-    "ist.recv_*",
-    "socket.ssl_*",
-)
+_PROVIDER_IDENTITY = ("base_*", "gcache.dir", "gcache.name", "gmcast.listen_addr", "ist.recv_*", "socket.ssl_*")
 _PROVIDER_OPTIONS = "wsrep_provider_options"
 
 _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false": "off"}
