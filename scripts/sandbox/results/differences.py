@@ -13,6 +13,8 @@ LOAD = ("threads", "seconds", "warmup_s", "tables", "rows_per_table", "distribut
         "file_sha256")  # fmt: skip
 """Besides the name, what must match for two runs to have had the same load."""
 _PLAN = ("depth", "warmup_s", "seconds", "blocks")
+_Fact = tuple[str, Any, Any]
+"""What, its value in A, and in B."""
 _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
 
@@ -37,14 +39,19 @@ def differences_between(first: ResultSide, second: ResultSide) -> Differences:
     """Everything that differs; one run represents each matched cell."""
     pairs = [(_one(first, cell), _one(second, other)) for cell, other in matched(first, second)]
     seen = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
-    others = [
-        *_if_apart("commit of this tool", first.manifest.tool_commit, second.manifest.tool_commit),
-        *_if_apart("profile", first.manifest.profile, second.manifest.profile),
+    facts: list[_Fact] = [
+        ("commit of this tool", first.manifest.tool_commit, second.manifest.tool_commit),
+        ("profile", first.manifest.profile, second.manifest.profile),
         *_host(first, second),
         *_plan(first, second),
         *(each for ours, theirs in seen for each in _run(ours, theirs)),
     ]
-    variables = [each for ours, theirs in seen for each in _variables(ours, theirs)]
+    others = [Difference(what, text_of(ours), text_of(theirs)) for what, ours, theirs in facts if ours != theirs]
+    variables = [
+        Difference(f"{each.server}: {each.variable}", each.baseline, each.variant)
+        for ours, theirs in seen
+        for each in variable_differences(ours.variables, theirs.variables)
+    ]
     return Differences(list(dict.fromkeys(others)), list(dict.fromkeys(variables)))
 
 
@@ -52,47 +59,33 @@ def _one(side: ResultSide, cell: str) -> Record | None:
     return next((each for each in side.records if each.cell == cell and each.nodes), None)
 
 
-def _host(first: ResultSide, second: ResultSide) -> Iterator[Difference]:
-    yield from _if_apart("host class", first.host_class, second.host_class)
-    for name in _HOST:
-        yield from _if_apart(
-            f"host: {name}", *(_joined({getattr(e, name) for e in _machines(s)}) for s in (first, second))
-        )
+def _host(first: ResultSide, second: ResultSide) -> Iterator[_Fact]:
+    yield "host class", first.host_class, second.host_class
+    ours, theirs = ([each.environment for each in side.records] for side in (first, second))
+    yield from ((f"host: {name}", _joined(ours, name), _joined(theirs, name)) for name in _HOST)
 
 
-def _machines(side: ResultSide) -> Iterable[Environment]:
-    return (each.environment for each in side.records if each.environment.engine_version)
+def _joined(machines: Iterable[Environment], name: str) -> str | None:
+    """What the machines that could be asked report, if anything."""
+    values = {getattr(each, name) for each in machines if each.engine_version}
+    return ", ".join(sorted(str(value) for value in values if value is not None)) or None
 
 
-def _plan(first: ResultSide, second: ResultSide) -> Iterator[Difference]:
+def _plan(first: ResultSide, second: ResultSide) -> Iterator[_Fact]:
     ours, theirs = first.manifest.matrix, second.manifest.matrix
     if ours and theirs:
-        for name in _PLAN:
-            yield from _if_apart(f"plan: {name}", getattr(ours, name), getattr(theirs, name))
+        yield from ((f"plan: {name}", getattr(ours, name), getattr(theirs, name)) for name in _PLAN)
 
 
-def _run(ours: Record, theirs: Record) -> Iterator[Difference]:
-    for name in LOAD:
-        yield from _if_apart(f"load: {name}", getattr(ours.workload, name), getattr(theirs.workload, name))
+def _run(ours: Record, theirs: Record) -> Iterator[_Fact]:
+    yield from ((f"load: {name}", getattr(ours.workload, name), getattr(theirs.workload, name)) for name in LOAD)
     there, here = ({node.name: node for node in record.nodes} for record in (theirs, ours))
     for node in dict.fromkeys([*here, *there]):
         pair = here.get(node), there.get(node)
         for name in _NODE if all(pair) else ("term",):
-            yield from _if_apart(f"{node}: {name}", *(each and getattr(each, name) for each in pair))
-    for name in Inputs.model_fields:
-        inputs = (getattr(each.environment.inputs, name) for each in (ours, theirs))
-        yield from _if_apart(f"input: {name}", *inputs)
-
-
-def _variables(ours: Record, theirs: Record) -> Iterator[Difference]:
-    """Server by server in their order; what identifies a node is never compared."""
-    for each in variable_differences(ours.variables, theirs.variables):
-        yield Difference(f"{each.server}: {each.variable}", each.baseline, each.variant)
-
-
-def _if_apart(what: str, first: Any, second: Any) -> Iterator[Difference]:
-    if first != second:
-        yield Difference(what, *(text_of(each) for each in (first, second)))
+            yield f"{node}: {name}", pair[0] and getattr(pair[0], name), pair[1] and getattr(pair[1], name)
+    before, after = ours.environment.inputs, theirs.environment.inputs
+    yield from ((f"input: {name}", getattr(before, name), getattr(after, name)) for name in Inputs.model_fields)
 
 
 def text_of(value: Any) -> str | None:
@@ -102,10 +95,6 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, list):
         value = " ".join(map(str, value))
     return None if value in (None, "") else str(value)
-
-
-def _joined(values: set[Any]) -> str | None:
-    return ", ".join(sorted(str(value) for value in values if value is not None)) or None
 
 
 def data_of(found: Differences) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Literal
 from sandbox.errors import ExitCode
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.statistics.rank_tests import Interval
-from sandbox.results.statistics.verdict import Effect
+from sandbox.results.statistics.verdict import Effect, unfit
 
 Word = Literal["worse", "not worse", "inconclusive", "too noisy", "not measured"]
 State = Literal["no regression", "suspected", "inconclusive", "environment"]
@@ -111,13 +111,13 @@ class Look:
     @property
     def incomplete(self) -> bool:
         """Whether a metric that decides, the canary's included, has fewer blocks than planned."""
-        every = [*self._deciding(), *self._canary()]
-        return any(each.judgement is None or each.judgement.effect.blocks < self.blocks for each in every)
+        every = [each.judgement for each in (*self._deciding(), *self._canary())]
+        return any(each is None or each.effect.blocks < self.blocks for each in every)
 
     @property
     def unfit(self) -> bool:
         """Whether the base differs from itself, so that the head cannot be judged (docs/statistics.md, rule 7)."""
-        return any(each.judgement and each.judgement.word in ("better", "worse") for each in self._canary())
+        return any(each.judgement and unfit(each.judgement) for each in self._canary())
 
     @property
     def worse(self) -> frozenset[str]:
@@ -141,12 +141,10 @@ class Look:
         return BLOCKS if self.state == "inconclusive" and not self.incomplete and self.blocks == BLOCKS else 0
 
     def _deciding(self) -> list[Verdict]:
-        verdicts = self.judged.verdicts if self.judged else ()
-        return [each for each in verdicts if each.metric in LARGEST_MARGIN]
+        return [each for each in (self.judged.verdicts if self.judged else ()) if each.metric in LARGEST_MARGIN]
 
     def _canary(self) -> list[Verdict]:
-        canary = self.judged.canary if self.judged else ()
-        return [each for each in canary if each.metric in LARGEST_MARGIN]
+        return [each for each in (self.judged.canary if self.judged else ()) if each.metric in LARGEST_MARGIN]
 
 
 def outcome_of(first: Look, repetition: Look | None) -> Outcome:

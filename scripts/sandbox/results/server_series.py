@@ -9,6 +9,8 @@ from pydantic_core import from_json
 
 Points = Sequence[float | None]
 """By second since sampling started, the first interval first; None where a sample is missing."""
+_Slot = Mapping[str, Any] | None
+"""The sample of one second, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, l
 
     A counter that the server does not have is absent. Lines that are not samples are skipped.
     """
-    sampled: dict[str, list[Mapping[str, Any] | None]] = {}
+    sampled: dict[str, list[_Slot]] = {}
     for line in lines:
         sample = _sample(line)
         if sample is not None and sample["slot"] <= seconds:
@@ -91,18 +93,18 @@ def _sample(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("node") and "status" in found else None
 
 
-def _of_server(slots: Sequence[Mapping[str, Any] | None]) -> dict[str, list[float | None]]:
+def _of_server(slots: Sequence[_Slot]) -> dict[str, list[float | None]]:
     first: Mapping[str, Any] = next((slot["status"] for slot in slots if slot), {})
     return {counter.name: _points(counter, slots) for counter in COUNTERS if counter.name in first}
 
 
-def _points(counter: Counter, slots: Sequence[Mapping[str, Any] | None]) -> list[float | None]:
+def _points(counter: Counter, slots: Sequence[_Slot]) -> list[float | None]:
     if counter.kind == "gauge":
         return [slot["status"].get(counter.name) if slot else None for slot in slots[1:]]
     return [_rate(counter, before, after) for before, after in itertools.pairwise(slots)]
 
 
-def _rate(counter: Counter, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> float | None:
+def _rate(counter: Counter, before: _Slot, after: _Slot) -> float | None:
     if not before or not after:
         return None
     first, last = before["status"].get(counter.name), after["status"].get(counter.name)

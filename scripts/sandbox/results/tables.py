@@ -121,6 +121,16 @@ def _runs() -> str:
     """  # noqa: S608  (field names, no user input)
 
 
+def _of_servers(field: str, key: str) -> str:
+    """One row per entry of a field that maps servers to entries."""
+    return f"""
+        SELECT result, cell, block, node, entry.key AS {key}, entry.value AS value FROM (
+            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
+                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.{field})) AS server
+                FROM servers_loaded s JOIN records_loaded r USING (path)))
+    """  # noqa: S608  (field names, no user input)
+
+
 VIEWS = {
     "cells": """
         SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
@@ -146,18 +156,8 @@ VIEWS = {
         SELECT result, cell, block, verdict.*
         FROM (SELECT result, content.cell, content.block, unnest(content.checks) AS verdict FROM records_loaded)
     """,
-    "variables": """
-        SELECT result, cell, block, node, entry.key AS variable, entry.value AS value FROM (
-            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
-                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.variables)) AS server
-                FROM servers_loaded s JOIN records_loaded r USING (path)))
-    """,
-    "status_delta": """
-        SELECT result, cell, block, node, entry.key AS counter, entry.value AS value FROM (
-            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
-                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.status_delta)) AS server
-                FROM servers_loaded s JOIN records_loaded r USING (path)))
-    """,
+    "variables": _of_servers("variables", "variable"),
+    "status_delta": _of_servers("status_delta", "counter"),
     "seconds": """
         SELECT result, cell, block, point.*
         FROM (SELECT s.result, r.content.cell, r.content.block, unnest(s.content) AS point

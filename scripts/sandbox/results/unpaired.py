@@ -115,8 +115,9 @@ class Unpaired:
 
 def matched(first: ResultSide, second: ResultSide) -> list[tuple[str, str]]:
     """Cells of A and of B with the same levels, in A's order."""
-    there = {_key(levels): cell for cell, levels in second.cells.items()}
-    return [(cell, there[_key(levels)]) for cell, levels in first.cells.items() if _key(levels) in there]
+    there = {frozenset(levels.items()): cell for cell, levels in second.cells.items()}
+    found = [(cell, there.get(frozenset(levels.items()))) for cell, levels in first.cells.items()]
+    return [(cell, other) for cell, other in found if other is not None]
 
 
 def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -> Unpaired:
@@ -130,7 +131,7 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
     noise = {(load, metric.name): _noise(first, second, load, metric, known) for load in loads for metric in metrics}
     plain = [_plain((first, second), pair, metric, noise) for metric in metrics for pair in pairs]
     adjusted = judge_together(each.judgement for each in plain)
-    unfit = [name for name, side in (("A", first), ("B", second)) if side.judged and side.judged.unfit]
+    unfit = [name for name, side in {"A": first, "B": second}.items() if side.judged and side.judged.unfit]
     ours, theirs = unsteady_shares(first.runs), unsteady_shares(second.runs)
     verdicts = []
     for verdict, judgement, (cell, other) in zip(plain, adjusted, pairs * len(metrics), strict=True):
@@ -195,12 +196,5 @@ def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, kno
 
 
 def _only(first: ResultSide, second: ResultSide) -> dict[str, list[Mapping[str, str]]]:
-    ours, theirs = ({_key(levels) for levels in side.cells.values()} for side in (first, second))
-    return {
-        "A": [levels for levels in first.cells.values() if _key(levels) not in theirs],
-        "B": [levels for levels in second.cells.values() if _key(levels) not in ours],
-    }
-
-
-def _key(levels: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    return frozenset(levels.items())
+    ours, theirs = [*first.cells.values()], [*second.cells.values()]
+    return {"A": [each for each in ours if each not in theirs], "B": [each for each in theirs if each not in ours]}

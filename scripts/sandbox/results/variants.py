@@ -53,6 +53,7 @@ _RENAMED = {"tx_isolation": "transaction_isolation", "tx_read_only": "transactio
 Source: MariaDB 11.1.1 (MDEV-21921), MySQL 5.7.20 and 8.0.3 (WL#9636), release notes. Every server has one of
 the two names.
 """
+_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,8 @@ def not_in_effect(
     """
     found = []
     for server, variables in servers.items():
-        wanted = {_one_name(name): value for term, name, value in asked if term is None or _is_called(server, term)}
+        terms = (None, server, server.rstrip("0123456789"))
+        wanted = {_one_name(name): value for term, name, value in asked if term in terms}
         answers = _by_one_name(variables)
         for name, value in wanted.items():
             answer = answers.get(name)
@@ -171,13 +173,6 @@ def refusal(found: VariantDifference) -> str:
     if found.variant is None:
         return f"{found.server} has no {found.variable}, so {found.baseline} cannot be verified"
     return f"{found.server}: {found.variable} is {found.variant}, not {found.baseline}"
-
-
-def _is_called(server: str, term: str) -> bool:
-    return term in (server, server.rstrip("0123456789"))
-
-
-_SIZES = {"k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 
 
 def _plain(value: str) -> str:
@@ -208,10 +203,7 @@ class UnsetDifferences:
 
 def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[UnsetDifferences]:
     """One for each compared pair of stacks that differs so, from the first good record of each."""
-    first: dict[str, Record] = {}
-    for record in records:
-        if record.status == "ok" and record.variables:
-            first.setdefault(record.cell, record)
+    first = {each.cell: each for each in reversed(records) if each.status == "ok" and each.variables}
     variant_of = {cell.name: cell.variant for cell in part.cells}
     found: dict[tuple[str, str], UnsetDifferences] = {}
     for each in part.comparisons:
@@ -222,19 +214,20 @@ def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[Unset
 
 
 def _between(part: MatrixPart, pair: tuple[str, str], variant: Record, baseline: Record) -> UnsetDifferences:
-    planned = [part.planned.get(name, {}) for name in (pair[1], pair[0])]
-    _, free = unasked(differences(baseline.variables, variant.variables), *planned)
+    found = differences(baseline.variables, variant.variables)
+    _, free = unasked(found, part.planned.get(pair[1], {}), part.planned.get(pair[0], {}))
     values = [each for each in free if each.baseline is not None and each.variant is not None]
-    return UnsetDifferences(variant.cell, baseline.cell, _causes(variant, baseline), values, len(free) - len(values))
+    ours, theirs = _possible_causes(variant), _possible_causes(baseline)
+    causes = tuple(word for word in ours if ours[word] != theirs[word])
+    return UnsetDifferences(variant.cell, baseline.cell, causes, values, len(free) - len(values))
 
 
-def _causes(variant: Record, baseline: Record) -> tuple[str, ...]:
-    """Servers only: a proxy next to them sets none of their variables."""
-    ours, theirs = variant.environment.inputs, baseline.environment.inputs
-    limits = {"CPUS": "cpus", "MEMORY": "memory", "CPUSET": "cpuset"}
-    nodes = [[node for node in record.nodes if node.name in record.variables] for record in (variant, baseline)]
-    images = [[node.image_id for node in each] for each in nodes]
-    versions = [[node.server_version for node in each] for each in nodes]
-    found = ["image"] if images[0] != images[1] else []
-    found += ["version"] if versions[0] != versions[1] else []
-    return (*found, *(word for word, field in limits.items() if getattr(ours, field) != getattr(theirs, field)))
+def _possible_causes(record: Record) -> dict[str, object]:
+    """Of servers only: a proxy next to them sets none of their variables."""
+    servers, inputs = [node for node in record.nodes if node.name in record.variables], record.environment.inputs
+    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CPUSET": inputs.cpuset}
+    return {
+        "image": [node.image_id for node in servers],
+        "version": [node.server_version for node in servers],
+        **limits,
+    }
