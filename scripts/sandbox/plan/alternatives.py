@@ -46,7 +46,7 @@ def _replacements(term: Term, missing: set[str], library: Library, available: Av
         return [term]
     component = library.components.get(term.name)
     found: list[Term | None] = [
-        _term(name, term.count, series)
+        Term(name, term.count, series, f"{name}{term.count or ''}" + (f"@{series}" if series else ""))
         for name in [term.name, *_like(component, library)]
         for series in _series(name, library, available)[:1]
     ]
@@ -72,8 +72,3 @@ def _series(name: str, library: Library, available: Availability) -> list[str | 
         for series in (None, *others)
         if choose_image(library.catalog, image, series, available).source != "unavailable"
     ]
-
-
-def _term(name: str, count: int | None, series: str | None) -> Term:
-    text = f"{name}{count or ''}" + (f"@{series}" if series else "")
-    return Term(name, count, series, text)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan.grammar import NEXT_STEP, split_assignments
 from sandbox.plan.images import at_least
-from sandbox.plan.library import Library, Setting, Variant, When
+from sandbox.plan.library import Library, Setting, When
 from sandbox.plan.model import Group, Node, Plan
 
 
@@ -43,25 +43,26 @@ def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
     targets = {
         "databases": group.servers, "members": group.databases, "replicas": group.replicas, "proxies": group.proxies,
     }[setting.applies_to]  # fmt: skip
-    found = {node.name: _variant(setting, node, group, library) for node in targets}
+    found = {
+        node.name: next((variant for variant in setting.variants if _fits(variant.when, node, group, library)), None)
+        for node in targets
+    }
     missing = [node for node in targets if found[node.name] is None]
     if not any(found.values()) or (missing and setting.applies_to != "proxies"):
         _refuse(setting, missing, group)
 
-    def update(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(_laid_on(node, setting.name, found.get(node.name)) for node in nodes)
+    def update(node: Node) -> Node:
+        variant = found.get(node.name)
+        return replace(node, applied=(*node.applied, (setting.name, variant))) if variant else node
 
-    return replace(
-        group, databases=update(group.databases), replicas=update(group.replicas), proxies=update(group.proxies)
+    return _with_nodes(group, update)
+
+
+def _with_nodes(group: Group, update: Callable[[Node], Node]) -> Group:
+    databases, replicas, proxies = (
+        tuple(map(update, nodes)) for nodes in (group.databases, group.replicas, group.proxies)
     )
-
-
-def _laid_on(node: Node, name: str, variant: Variant | None) -> Node:
-    return node if variant is None else replace(node, applied=(*node.applied, (name, variant)))
-
-
-def _variant(setting: Setting, node: Node, group: Group, library: Library) -> Variant | None:
-    return next((variant for variant in setting.variants if _fits(variant.when, node, group, library)), None)
+    return replace(group, databases=databases, replicas=replicas, proxies=proxies)
 
 
 def _fits(when: When, node: Node, group: Group, library: Library) -> bool:
@@ -113,13 +114,5 @@ def assignments(plan: Plan) -> Plan:
 def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:
     """The plan with ``update`` applied to every node; groups keep referring to the same objects."""
     changed = {node.name: update(node) for node in plan.nodes}
-    groups = tuple(
-        replace(group, databases=_pick(group.databases, changed), replicas=_pick(group.replicas, changed),
-                proxies=_pick(group.proxies, changed))
-        for group in plan.groups
-    )  # fmt: skip
+    groups = tuple(_with_nodes(group, lambda node: changed[node.name]) for group in plan.groups)
     return replace(plan, groups=groups, nodes=tuple(changed.values()))
-
-
-def _pick(nodes: tuple[Node, ...], changed: dict[str, Node]) -> tuple[Node, ...]:
-    return tuple(changed[node.name] for node in nodes)

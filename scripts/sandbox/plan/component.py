@@ -3,17 +3,16 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from sandbox.plan.images import USER
+from sandbox.plan.images import USER, Declared
 
 Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
 
 
-class Probe(BaseModel):
+class Probe(Declared):
     """One question and the one answer that means yes: a query or a command, run in the node or from the client."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     query: str | None = None
     command: list[str] | None = None
     expect: str | None = ""
@@ -21,10 +20,9 @@ class Probe(BaseModel):
     via: Literal["self", "client"] = "self"
 
 
-class Auxiliary(BaseModel):
+class Auxiliary(Declared):
     """An additional service of a fragment: one more node per component node, per database or per stack."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     image: str
     per: Literal["node", "database", "stack"]
     kind: Kind
@@ -37,10 +35,9 @@ class Auxiliary(BaseModel):
     version_from: Literal["group"] | None = None
 
 
-class ReplicationSource(BaseModel):
+class ReplicationSource(Declared):
     """What a component's fragment adds to the single server it replicates from. ``service``: lists are appended."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     ready: Probe
     role: Probe
     service: dict[str, Any] = Field(default_factory=dict)
@@ -48,13 +45,12 @@ class ReplicationSource(BaseModel):
     """The fragment's own configs that this service gets."""
 
 
-class Servers(BaseModel):
+class Servers(Declared):
     """What a component needs from the servers of its group that belong to ``family``.
 
     ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     family: Literal["mysql", "mariadb"]
     before: str
     suggested: str
@@ -62,22 +58,20 @@ class Servers(BaseModel):
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
 
 
-class Certificate(BaseModel):
+class Certificate(Declared):
     """A server's certificate, generated with the stack's passwords. ``since``: the oldest version that gets one.
 
     A self-signed one saves the server generating its own keys: the RSA pairs at MySQL's first start (0.5 s of CPU),
     the 4,096-bit pair at every start of MariaDB from 11.4 on (1 s).
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     signed_by: Literal["itself", "authority"]
     since: str | None = None
 
 
-class ComponentSpec(BaseModel):
+class ComponentSpec(Declared):
     """The `x-component` block, as written."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     help: str
     kind: Kind
     aliases: list[str] = Field(default_factory=list)
@@ -129,10 +123,9 @@ class ComponentSpec(BaseModel):
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 
-class Component(BaseModel):
+class Component(Declared):
     """A component ready for use: inheritance resolved, its files read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     spec: ComponentSpec
     services: dict[str, dict[str, Any]]

@@ -44,12 +44,8 @@ class _File:
 
 def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
     """The variables that the templates of a node's component see."""
-    return {"node": node, "group": plan.group_of(node), "stack": plan_view(plan), "secrets": secrets}
-
-
-def plan_view(plan: Plan) -> dict[str, Any]:
-    """The whole stack, as templates see it."""
-    return {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
+    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
+    return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
 
 
 def plan_hash(plan: Plan) -> str:
@@ -117,7 +113,9 @@ def _service(
     own = node_files(plan, node, contexts, body.pop("configs", []), restored)
     mounts = [_mount(file, node, each) for each in own]
     volumes = [_volume(file, node, entry) for entry in body.pop("volumes", [])]
-    service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": _networks(plan, node)}
+    outside = node.kind == "client" and any(group.external for group in plan.groups)
+    networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
+    service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
     service |= {"restart": "no", "stop_grace_period": f"{node.component.spec.grace_s}s"} | _limits(plan, node)
     service |= body
     if user := image_user(node):
@@ -135,12 +133,6 @@ def _service(
             **body.get("labels", {}),
         }
     return service
-
-
-def _networks(plan: Plan, node: Node) -> list[str]:
-    """Only the client of a profile with ``external`` can reach the outside."""
-    outside = node.kind == "client" and any(group.external for group in plan.groups)
-    return ["stack", "outside"] if outside else ["stack"]
 
 
 def _limits(plan: Plan, node: Node) -> dict[str, Any]:

@@ -68,7 +68,8 @@ def node_files(
         files += _rotation_files(node, context) if restored else []
         files = joined(files, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
         files = joined(files, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
-        files += _of_user(plan, node)
+        own = plan.request.cnf
+        files += [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)] if own else []
     if image_user(node):
         files.append(_own(node, "as-user", SCRIPT))
     questions = node_questions(node, plan, context)
@@ -145,11 +146,6 @@ def _of_settings(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
         for name, variant in node.applied
         if variant.first_start
     ]
-
-
-def _of_user(plan: Plan, node: Node) -> list[NodeFile]:
-    own = plan.request.cnf
-    return [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)] if own else []
 
 
 def joined(

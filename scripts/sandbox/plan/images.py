@@ -14,19 +14,23 @@ USER = r"^\d+:\d+$"
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
 
 
-class Build(BaseModel):
-    """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
+class Declared(BaseModel):
+    """Base of everything that a file of the checkout declares: no unknown keys, immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Build(Declared):
+    """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
+
     folder: str
     suite: str
     package: str
 
 
-class VersionSeries(BaseModel):
+class VersionSeries(Declared):
     """One series: its current exact version, the published repository (if any), the build (if any)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     version: Text
     published: str | None = None
     versions: dict[str, str] = Field(default_factory=dict)
@@ -34,17 +38,15 @@ class VersionSeries(BaseModel):
     build: Build | None = None
 
 
-class Capability(BaseModel):
+class Capability(Declared):
     """A feature that a server has from a version on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     since: Text
 
 
-class CatalogImage(BaseModel):
+class CatalogImage(Declared):
     """All series of one image key."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     default: Text
     user: str | None = Field(default=None, pattern=USER)
     """uid:gid with which its program reads mounted files; None where every fragment sets its own user."""
@@ -99,10 +101,9 @@ class CatalogImage(BaseModel):
         return entry.versions.get(version, entry.published)
 
 
-class Catalog(BaseModel):
+class Catalog(Declared):
     """``images/catalog.yaml``: the only place where published images are named."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     images: dict[str, CatalogImage]
 
     def image(self, key: str) -> CatalogImage:
@@ -117,10 +118,9 @@ class Catalog(BaseModel):
         )
 
 
-class Lock(BaseModel):
+class Lock(Declared):
     """``images/lock.yaml``: what references resolved to when the user pinned them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     published: dict[str, str] = Field(default_factory=dict)
     """Published reference → ``sha256:…`` digest."""
     built: dict[str, str] = Field(default_factory=dict)

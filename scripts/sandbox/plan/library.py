@@ -4,16 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from sandbox.plan.component import Component, Probe
-from sandbox.plan.images import Catalog, Text
+from sandbox.plan.images import Catalog, Declared, Text
 
 
-class When(BaseModel):
+class When(Declared):
     """The conditions for a variant to apply to a node; all that are given must hold."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     component: list[str] | None = None
     family: Literal["mysql", "mariadb"] | None = None
     topology: list[str] | None = None
@@ -29,10 +28,9 @@ class When(BaseModel):
         return " ".join(part for part in parts if part) or "any"
 
 
-class Variant(BaseModel):
+class Variant(Declared):
     """The changes that the setting makes where ``when`` holds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     when: When = When()
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
@@ -40,10 +38,9 @@ class Variant(BaseModel):
     proof: Probe
 
 
-class Setting(BaseModel):
+class Setting(Declared):
     """One file of ``profiles/settings/``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     help: str
     applies_to: Literal["databases", "members", "replicas", "proxies"]
@@ -55,10 +52,9 @@ class Setting(BaseModel):
     """Components of which the group must have at least one."""
 
 
-class NamedProfile(BaseModel):
+class NamedProfile(Declared):
     """One file of ``profiles/named/``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
     help: str
     profile: str
@@ -91,5 +87,5 @@ class Library:
 
     def words(self) -> list[str]:
         """Every word that can be a term, for did-you-mean."""
-        hidden = {"client"}
-        return sorted({*self.components.names(), *self.components.aliases(), *self.settings, *self.named} - hidden)
+        words = {*self.components.names(), *self.components.aliases(), *self.settings, *self.named}
+        return sorted(words - {"client"})

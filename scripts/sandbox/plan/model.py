@@ -109,9 +109,9 @@ class Group:
     topology: str
     family: str
     databases: tuple[Node, ...]
-    replicas: tuple[Node, ...]
-    proxies: tuple[Node, ...]
-    settings: tuple[str, ...]
+    replicas: tuple[Node, ...] = ()
+    proxies: tuple[Node, ...] = ()
+    settings: tuple[str, ...] = ()
     external: str | None = None
 
     @property

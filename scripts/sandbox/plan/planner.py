@@ -218,25 +218,23 @@ class _Builder:
             external_address(external)  # refused before anything starts
         count = draft.term.count or spec.count
         databases = [] if external else self._nodes(draft.term, draft.component, count, index, draft.term.version)
+        topology, family = spec.topology or "external", spec.family or "mysql"
         group = Group(
-            index,
-            name,
-            spec.topology or "external",
-            spec.family or "mysql",
-            tuple(databases),
-            (),
-            (),
-            tuple(draft.settings),
-            external,
+            index, name, topology, family, tuple(databases), settings=tuple(draft.settings), external=external
         )
         for term, component in draft.members:
-            nodes = tuple(self._attached(term, component, group))
-            group = _with_attached(group, component, nodes)
+            version, number = (
+                term.version or self._followed_version(component, group),
+                term.count or component.spec.count,
+            )
+            nodes = self._nodes(term, component, number, index, version)
+            group = _with_attached(group, component, tuple(nodes))
         for term, component in draft.members:
             _check_servers(term, component, group)
         group = apply.settings(group, self.library)
         for _, component in draft.members:
-            self.auxiliary += self._auxiliary(component, index, len(_of(group, component)), group.servers)
+            own = [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]
+            self.auxiliary += self._auxiliary(component, index, len(own), group.servers)
         return group
 
     def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
@@ -244,10 +242,6 @@ class _Builder:
         component = self.library.components.get(term.name)
         nodes = self._nodes(term, component, 1, None, term.version)
         return nodes + self._auxiliary(component, None, 1, servers)
-
-    def _attached(self, term: Term, component: Component, group: Group) -> list[Node]:
-        version = term.version or self._followed_version(component, group)
-        return self._nodes(term, component, term.count or component.spec.count, group.index, version)
 
     def _followed_version(self, component: Component, group: Group) -> str | None:
         """The group's version, if the component follows it and the catalog has it."""
@@ -287,27 +281,16 @@ class _Builder:
     def _auxiliary(self, component: Component, group: int | None, count: int, servers: Iterable[Node]) -> list[Node]:
         nodes = []
         for service, spec in component.spec.auxiliary.items():
-            owners = _owners(spec, count, servers)
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
-            nodes += [self._helper(service, spec, component, group, choice, owner) for owner in owners]
+            for watched in _owners(spec, count, servers):
+                index = self._number(service)
+                nodes.append(Node(
+                    name=f"{service}{index}", index=index, service=service, component=component, term=component.name,
+                    kind=spec.kind, group_index=group, choice=choice,
+                    watches=watched, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user,
+                    ready=spec.ready, base_options={**component.spec.options, **spec.options},
+                ))  # fmt: skip
         return nodes
-
-    def _helper(
-        self,
-        service: str,
-        spec: Auxiliary,
-        component: Component,
-        group: int | None,
-        choice: ImageChoice,
-        watches: str | None,
-    ) -> Node:
-        index = self._number(service)
-        return Node(
-            name=f"{service}{index}", index=index, service=service, component=component, term=component.name,
-            kind=spec.kind, group_index=group, choice=choice,
-            watches=watches, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user,
-            ready=spec.ready, base_options={**component.spec.options, **spec.options},
-        )  # fmt: skip
 
 
 def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
@@ -359,7 +342,3 @@ def _server_component(component: Component) -> str:
     """The component whose server it runs: for a replica, the one it is based on."""
     base = component.spec.based_on
     return base if component.spec.kind == "replica" and isinstance(base, str) else component.name
-
-
-def _of(group: Group, component: Component) -> list[Node]:
-    return [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]
