@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
-from sandbox.plan.images import built_alias
-from sandbox.plan.versions import at_least
+from sandbox.plan.images import at_least, built_alias
 from sandbox.stack.doctor_probes import KernelProbe, Reach, ReachProbe
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info

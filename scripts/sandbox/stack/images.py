@@ -15,8 +15,7 @@ import yaml
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT, LOCK_FILE
-from sandbox.plan.catalog import Catalog, Lock
-from sandbox.plan.images import Availability, built_alias
+from sandbox.plan.images import Availability, Catalog, Lock, built_alias
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
-from sandbox.plan.base_directory import base_plans, base_requests
+from sandbox.plan.data_directory import base_plans, base_requests
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library
 from sandbox.plan.model import Node, Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.variable_names import Names, names_in, refuse_mistyped
+from sandbox.plan.variables import Names, names_in, refuse_mistyped
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability, image_id
 from sandbox.stack.inventory import helper_options

@@ -13,9 +13,8 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT
 from sandbox.plan.alternatives import nearest_working_profile, working_components
-from sandbox.plan.catalog import Catalog
-from sandbox.plan.images import Availability, choose_image
-from sandbox.plan.model import ImageChoice, Plan
+from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
+from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked

@@ -9,7 +9,7 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import compose_document, inputs, plan_hash
-from sandbox.plan.credential_rotation import restorable
+from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.secrets import Secrets
 from sandbox.stack.access import run_init

@@ -16,7 +16,7 @@ from sandbox.stack import planning
 from sandbox.stack.planning import known_variables, planned
 from sandbox.stack.protocol import ExecResult
 from unit.plan.small_library import plan
-from unit.plan.test_variable_names import HELP, KNOWN
+from unit.plan.test_variables import HELP, KNOWN
 from unit.stack.fake_docker import FakeDocker, FakePending, answer
 
 

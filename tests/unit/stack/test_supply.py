@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.images import Availability
-from sandbox.plan.model import ImageChoice
+from sandbox.plan.images import Availability, ImageChoice
 from sandbox.stack import supply
 from sandbox.stack.protocol import ImageEvent, LogTail
 from sandbox.stack.supply import ensure_images
