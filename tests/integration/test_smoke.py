@@ -8,7 +8,7 @@ import pytest
 from integration.live import CHECKOUT, leftovers, run, sandbox
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
-from sandbox.stack.image_override import image_override
+from sandbox.stack.images import image_override
 from sandbox.stack.lifecycle import down
 from sandbox.stack.naming import project_name
 from sandbox.stack.planning import planned

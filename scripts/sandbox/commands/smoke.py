@@ -33,7 +33,7 @@ from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.open_run import LARGEST_SEED
 from sandbox.stack.engine import Docker
-from sandbox.stack.image_override import image_override, volumes_of
+from sandbox.stack.images import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
 HELP = ("figures", 3)

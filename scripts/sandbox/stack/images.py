@@ -1,12 +1,16 @@
-"""The engine's images: which it has, whether those built here are up to date; pins of all in images/lock.yaml.
+"""The engine's images: which it has, pins of them in images/lock.yaml, and the user's own instead of the catalog's.
 
-Also whether the engine reaches its registry.
+Also whether images built here are still up to date, and whether the engine reaches its registry.
 """
 
 import hashlib
 import json
+import re
+import tarfile
 import tempfile
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +22,7 @@ from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.images import Availability, Catalog, Lock, built_alias
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.locks import locked
 
 IMAGES = CHECKOUT / "images"
 RECIPE_LABEL = "sandbox.recipe"
@@ -25,6 +30,10 @@ REGISTRY_BOUND_S = 2.0
 _ABSENT = "debian:no-such-tag"
 _REACHED = ("not found", "manifest unknown")
 """A registry's answer, through the engine, for a tag that it does not have."""
+OWN_NAME = "sandbox/given"
+"""Repository that keeps the image of an archive while it is needed."""
+_ARCHIVE = re.compile(r".+\.(tar|tgz|tar\.(gz|bz2|xz))")
+_LOADED = re.compile(r"^Loaded image(?: ID)?: (\S+)$", re.MULTILINE)
 _LOCK_HEAD = "# Written by `make lock`; delete a line, or the file, to unpin.\n"
 
 
@@ -139,3 +148,80 @@ def _write_lock(lock: Lock, path: Path) -> None:
         file.write(_LOCK_HEAD + yaml.safe_dump(lock.model_dump(), sort_keys=True))
     Path(file.name).chmod(0o644)
     Path(file.name).replace(path)
+
+
+@contextmanager
+def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
+    """The identity (``sha256:…``) of a local tag, of an identity, or of the one image of an archive.
+
+    The image of an archive is removed on exit, and its names go back to the images that had them: a build with the name
+    of the published image must not become the base too.
+
+    Raises SandboxError (exit 4) for an unknown image.
+    """
+    if not _ARCHIVE.fullmatch(word):
+        found = image_id(docker, word)
+        if found:
+            yield found
+            return
+        raise SandboxError(
+            f"{variable}={word} is not on this engine",
+            "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never pulls",
+            f"try: docker pull {word}" if not word.startswith("sha256:") else "try: docker image ls --no-trunc",
+            ExitCode.ENVIRONMENT,
+        )
+    own = f"{OWN_NAME}:{uuid.uuid4().hex[:12]}"
+    try:
+        yield _load(Path(word), variable, own, docker)
+    finally:
+        docker.answer("rmi", own)  # an image that existed before keeps its other names
+
+
+def volumes_of(identity: str, docker: Docker) -> set[str]:
+    """Paths that the image declares as volumes."""
+    text = docker.ask("image", "inspect", "--format", "{{json .Config.Volumes}}", identity)
+    return set(json.loads(text) or {})
+
+
+def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
+    """Loads the archive's image and names it ``own``; no other name moves to another image."""
+    names = _names_in(path, variable)
+    with locked("given-image", lambda: None):
+        before = {name: image_id(docker, name) for name in names}
+        try:
+            text = docker.ask("load", "--input", str(path.resolve()))
+            identity = image_id(docker, _LOADED.findall(text)[-1])
+            docker.ask("tag", identity or "", own)
+        finally:
+            for name, owner in before.items():
+                _give_back(name, owner, docker)
+    return identity or ""
+
+
+def _give_back(name: str, owner: str | None, docker: Docker) -> None:
+    if owner is None:
+        docker.answer("rmi", name)
+    elif image_id(docker, name) != owner:
+        docker.ask("tag", owner, name)
+
+
+def _names_in(path: Path, variable: str) -> list[str]:
+    """The names that the archive's one image carries."""
+    try:
+        with tarfile.open(path) as archive:
+            member = archive.extractfile("manifest.json")
+            images = json.load(member) if member else []
+    except (OSError, KeyError, ValueError, tarfile.TarError) as problem:
+        raise _no_archive(path, variable, str(problem)) from problem
+    if len(images) != 1:
+        raise _no_archive(path, variable, f"it contains {len(images)} images, not exactly one")
+    return list(images[0].get("RepoTags") or [])
+
+
+def _no_archive(path: Path, variable: str, reason: str) -> SandboxError:
+    return SandboxError(
+        f"{variable}={path} is not a valid image archive",
+        reason,
+        "try: docker save --output image.tar <image>",
+        ExitCode.ENVIRONMENT,
+    )
