@@ -89,7 +89,10 @@ def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
     The client's container records it, and is removed with the data. Raises SandboxError: exit 1 where a server rejects
     a statement, exit 4 where an earlier run was interrupted.
     """
-    if init is None or (state := _init_state(stack)) == "done":
+    if init is None:
+        return
+    state = stack.run(stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]).stdout.strip()
+    if state == "done":
         return
     option = name_option(stack.name)
     if state == "begun":
@@ -111,10 +114,6 @@ def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
                 ExitCode.FAILED,
             )
     _set_init_state(stack, "done")
-
-
-def _init_state(stack: Stack) -> str:
-    return stack.run(stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]).stdout.strip()
 
 
 def _set_init_state(stack: Stack, state: str) -> None:

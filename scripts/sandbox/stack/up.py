@@ -16,7 +16,7 @@ from sandbox.stack.access import run_init
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, problem
 from sandbox.stack.facts import begin_info, check_resources, read_info
-from sandbox.stack.inventory import HELPER, Inventory, containers, inventory, stack_inputs
+from sandbox.stack.inventory import HELPER, Container, containers, inventory, stack_inputs
 from sandbox.stack.lifecycle import LOCK_PATIENCE_S, remove_project, start_idle
 from sandbox.stack.locks import locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
@@ -138,9 +138,14 @@ class _Start:
 
     def refuse_another(self) -> None:
         """Raises SandboxError (exit 2) where another plan's stack has the name."""
-        found = containers(self.docker, self.project)
-        if found and Stack(found, self.docker).plan != plan_hash(self.plan):
-            raise _another_stack(Stack(found, self.docker), self.plan)
+        if found := containers(self.docker, self.project):
+            self._of_this_plan(found)
+
+    def _of_this_plan(self, found: Sequence[Container]) -> Stack:
+        stack = Stack(found, self.docker)
+        if stack.plan != plan_hash(self.plan):
+            raise _another_stack(stack, self.plan)
+        return stack
 
     def announce(self) -> None:
         """Prints the first line; a refusal comes before it, and consists of its three lines only."""
@@ -151,10 +156,10 @@ class _Start:
     def made_or_found(self) -> Stack:
         """The stack with its containers running: found, or created now."""
         there = inventory(self.docker, self.project)
-        if there.containers and self._usable(there):
+        stack = self._complete(there.containers)
+        if stack is not None:
             self.announce()
             self.found = True
-            stack = Stack(there.containers, self.docker)
             idle = [each.node for each in stack.members if not each.running]
             self.on_event(Note(f"the stack '{stack.name}' exists" + (f"; starting {', '.join(idle)}" if idle else "")))
             return start_idle(stack)
@@ -165,19 +170,17 @@ class _Start:
             remove_project(self.project, self.options.name, self.docker)
         return self._make()
 
-    def _usable(self, there: Inventory) -> bool:
-        """Whether it is this plan's complete stack. False: nothing of it ever ran, so it can be created from scratch.
+    def _complete(self, found: Sequence[Container]) -> Stack | None:
+        """This plan's complete stack; None: nothing of it ever ran, so it can be created from scratch.
 
         Raises SandboxError (exit 2) for another plan's stack, (exit 4) for one with missing nodes.
         """
-        if all(each.state == "created" for each in there.containers):
-            return False
-        stack = Stack(there.containers, self.docker)
-        if stack.plan != plan_hash(self.plan):
-            raise _another_stack(stack, self.plan)
+        if all(each.state == "created" for each in found):
+            return None
+        stack = self._of_this_plan(found)
         missing = {node.name for node in self.plan.nodes} - {each.node for each in stack.members}
         if not missing:
-            return True
+            return stack
         option = name_option(self.options.name)
         raise SandboxError(
             f"the stack '{self.options.name}' is incomplete: {', '.join(sorted(missing))} missing",

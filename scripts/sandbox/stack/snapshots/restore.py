@@ -7,7 +7,7 @@ from datetime import datetime
 from sandbox.errors import SandboxError
 from sandbox.plan.compose import Identity, plan_hash
 from sandbox.plan.data_directory import restorable
-from sandbox.plan.model import Node, Plan
+from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.helper import CopyHelper
@@ -61,20 +61,14 @@ def from_base_directories(plan: Plan, base_directories: Mapping[str, Snapshot], 
     """
     sources = {}
     for node in plan.databases:
-        facts = base_directories[node.name].facts
-        for name, server in facts.volumes.items():
+        base, group = base_directories[node.name], plan.group_of(node)
+        is_member = group is not None and group.topology == "galera" and node.kind == "database"
+        for name, server in base.facts.volumes.items():
             volume = f"{node.name}{name.removeprefix(server)}"
-            sources[volume] = VolumeSource(
-                base_directories[node.name].volume, name, _first_position(plan, node, uuid), new_identity=True
-            )
+            sources[volume] = VolumeSource(base.volume, name, f"{uuid}:0" if is_member else None, new_identity=True)
     images = ", ".join(sorted({node.image for node in plan.databases}))
     text = f"the initialised data directory of {images}"
     return Filling(sources, tuple(base_directories.values()), uuid, "base data directory", text, whole=False)
-
-
-def _first_position(plan: Plan, node: Node, uuid: str) -> str | None:
-    group = plan.group_of(node)
-    return f"{uuid}:0" if group and group.topology == "galera" and node.kind == "database" else None
 
 
 def usable(docker: Docker, plan: Plan, key: str | None = None) -> Snapshot | None:
