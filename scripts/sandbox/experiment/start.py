@@ -11,8 +11,7 @@ from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.runner import Advance, MatrixEvent, run_matrix
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
-from sandbox.stack.lifecycle import LOCK_PATIENCE_S
-from sandbox.stack.locks import locked
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.protocol import OnEvent
 from sandbox.stack.snapshots.background import measuring
 

@@ -13,14 +13,13 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, inventory
-from sandbox.stack.locks import locked
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.naming import DEFAULT_NAME, choose_project, project_name, stack_name
 from sandbox.stack.protocol import NodeEvent, Note, OnEvent
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.snapshots.background import give_up
 from sandbox.stack.stack import Stack
 
-LOCK_PATIENCE_S = 60.0
 _ROUNDS = 5
 """A later round finds what the engine was still creating during the first."""
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from sandbox.errors import ExitCode, SandboxError
 
+LOCK_PATIENCE_S = 60.0
+"""How long a command waits for another one that is working on its stack."""
 _POLL_S = 0.05
 
 

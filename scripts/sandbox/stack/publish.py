@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sandbox.stack.inventory import helper_options
-from sandbox.stack.locks import locked
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
 _NODE = "publish1"
 _FIRST_PORT = 10000
-_LOCK_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +26,8 @@ class Address:
 
 def publish(stack: Stack, on_event: OnEvent) -> Stack:
     """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
-    with locked(
-        stack.project,
-        lambda: on_event(Note("another command is working on the stack; waiting for it")),
-        _LOCK_PATIENCE_S,
-    ):
+    wait = Note("another command is working on the stack; waiting for it")
+    with locked(stack.project, lambda: on_event(wait), LOCK_PATIENCE_S):
         stack = stack.refreshed()
         if stack.publisher is None:
             _create(stack)
@@ -54,13 +50,9 @@ def addresses(stack: Stack) -> list[Address]:
 
 def _create(stack: Stack) -> None:
     """On its own network, which reaches the host, and on the stack's, which does not."""
-    docker, public, name = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
-    forwards = {
-        _FIRST_PORT + number: (each.node, port_name, port)
-        for number, (each, port_name, port) in enumerate(
-            (each, port_name, port) for each in stack.members for port_name, port in each.about["ports"].items()
-        )
-    }
+    docker, public, publisher = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
+    open_ports = [(each.node, name, port) for each in stack.members for name, port in each.about["ports"].items()]
+    forwards = dict(enumerate(open_ports, _FIRST_PORT))
     targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
     labels = helper_options(
         stack.identity, profile=stack.profile, plan=stack.plan, node=_NODE, forwards=json.dumps(targets)
@@ -68,11 +60,11 @@ def _create(stack: Stack) -> None:
     docker.ask("network", "create", *labels, public)
     ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
     docker.ask(
-        "create", "--name", name, "--hostname", _NODE, "--network", public, *labels, *ports, "--entrypoint", "bash",
-        stack.client.image, "-c", _script(forwards),
+        "create", "--name", publisher, "--hostname", _NODE, "--network", public, *labels, *ports, "--entrypoint",
+        "bash", stack.client.image, "-c", _script(forwards),
     )  # fmt: skip
-    docker.ask("network", "connect", f"{stack.project}_stack", name)
-    docker.ask("start", name)
+    docker.ask("network", "connect", f"{stack.project}_stack", publisher)
+    docker.ask("start", publisher)
 
 
 def _script(forwards: Mapping[int, tuple[str, str, int]]) -> str:

@@ -17,8 +17,8 @@ from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, problem
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory, stack_inputs
-from sandbox.stack.lifecycle import LOCK_PATIENCE_S, remove_project, start_idle
-from sandbox.stack.locks import locked
+from sandbox.stack.lifecycle import remove_project, start_idle
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish

@@ -23,7 +23,7 @@ from sandbox.plan.compose import Identity
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
-from sandbox.stack.locks import cache_folder, is_held, lock_folder, locked, opened, shared
+from sandbox.stack.locks import LOCK_PATIENCE_S, cache_folder, is_held, lock_folder, locked, opened, shared
 from sandbox.stack.naming import name_option
 from sandbox.stack.planning import planned
 from sandbox.stack.protocol import Note, OnEvent
@@ -33,7 +33,6 @@ from sandbox.stack.stack import Stack
 
 MODULE = "sandbox.stack.snapshots.background"
 _MARK = "snapshot"
-_PATIENCE_S = 60.0
 _MEASURING, _KEEPING = "measuring", "snapshots"
 """Engine-wide locks, each shared by its holders: measurements run in parallel, and so do keepers."""
 _KEEPER_ENDS_S = 300.0
@@ -97,7 +96,7 @@ def undisturbed(project: str, name: str, on_event: OnEvent) -> None:
         if not (lock_folder() / f"{project}.lock").read_text().startswith(_MARK):
             return
         note = Note(f"waiting for a snapshot of the stack to finish (make down{name_option(name)} would not wait)")
-        with locked(project, lambda: on_event(note), _PATIENCE_S):
+        with locked(project, lambda: on_event(note), LOCK_PATIENCE_S):
             return
 
 
