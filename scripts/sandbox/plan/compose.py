@@ -195,9 +195,5 @@ def _text(dumper: Any, text: str) -> Any:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
 
 
-def _octal(dumper: Any, mode: _Octal) -> Any:
-    return dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}")
-
-
 _Dumper.add_representer(str, _text)
-_Dumper.add_representer(_Octal, _octal)
+_Dumper.add_representer(_Octal, lambda dumper, mode: dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}"))

@@ -3,7 +3,7 @@
 import re
 import shlex
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from sandbox.errors import SandboxError
 
@@ -133,13 +133,10 @@ def external_address(url: str) -> ExternalAddress:
         raise _refused(url, f"an address looks like {ADDRESS_EXAMPLE}")
     if parts.password is not None:
         known = "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that holds it"
-        raise _refused(_without_password(parts), known)
+        public = f"{parts.scheme}://{parts.username}@{parts.netloc.rpartition('@')[2]}{parts.path}"
+        raise _refused(public, known)
     user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
     return ExternalAddress(parts.hostname, port, user, schema)
-
-
-def _without_password(parts: SplitResult) -> str:
-    return f"{parts.scheme}://{parts.username}@{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _refused(url: str, known: str) -> SandboxError:

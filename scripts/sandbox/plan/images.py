@@ -210,13 +210,10 @@ def _built_reference(catalog: Catalog, key: str, series: str, version: str, avai
     return next((reference for reference in sorted(available.local) if exact.fullmatch(reference)), None)
 
 
-_NUMBER = re.compile(r"\d+")
-
-
 @cache
 def version_key(version: str) -> tuple[int, ...]:
     """Numbers of a version, for ordering: ``8.0.36-28`` → (8, 0, 36, 28)."""
-    return tuple(int(number) for number in _NUMBER.findall(version))
+    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 @cache

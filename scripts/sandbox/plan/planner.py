@@ -83,16 +83,13 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
     expanded: list[Term] = []
     for term in terms:
         named = library.named.get(term.name)
-        if named is None:
-            expanded.append(term)
-        elif term.count or term.version:
+        if named and (term.count or term.version):
             raise SandboxError(
                 f"the named profile '{term.name}' takes no count and no version",
                 f"it stands for {named.profile}",
                 f"try: make plan PROFILE={named.profile}",
             )
-        else:
-            expanded += parse(named.profile)
+        expanded += parse(named.profile) if named else [term]
     return expanded
 
 
@@ -223,11 +220,8 @@ class _Builder:
             index, name, topology, family, tuple(databases), settings=tuple(draft.settings), external=external
         )
         for term, component in draft.members:
-            version, number = (
-                term.version or self._followed_version(component, group),
-                term.count or component.spec.count,
-            )
-            nodes = self._nodes(term, component, number, index, version)
+            version = term.version or self._followed_version(component, group)
+            nodes = self._nodes(term, component, term.count or component.spec.count, index, version)
             group = _with_attached(group, component, tuple(nodes))
         for term, component in draft.members:
             _check_servers(term, component, group)

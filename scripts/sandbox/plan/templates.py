@@ -8,21 +8,18 @@ import jinja2
 
 from sandbox.errors import ExitCode, SandboxError
 
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701  (configuration files, not HTML)
-    )
+_ENVIRONMENT = jinja2.Environment(
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    autoescape=False,  # noqa: S701  (configuration files, not HTML)
+)
 
 
 @cache
 def _compiled(text: str) -> jinja2.Template:
-    return _environment().from_string(text)
+    return _ENVIRONMENT.from_string(text)
 
 
 def render_text(text: str, context: Mapping[str, Any], where: str) -> str:

@@ -28,11 +28,6 @@ class Calibration(Part):
         found = self.known.get(kind)
         return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
 
-    def known_of(self, host_class: str, workloads: Iterable[str], seconds: int) -> Known:
-        """The known noise of these workloads at this run length; without those never calibrated."""
-        found = {load: self.sds(kind_of_run(host_class, load, seconds)) for load in workloads}
-        return {load: sds for load, sds in found.items() if sds}
-
     def calibrated(self, kind: str, differences: Differences) -> "Calibration":
         """A copy with a new calibration in place of the known one of this kind."""
         fresh = {metric: list(values) for metric, values in differences.items()}
@@ -62,8 +57,8 @@ def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibrati
     """The host noise noted when the result was judged; if it was not judged, what is known now."""
     records = list(records)
     if part.calibrated is None:
-        loads = dict.fromkeys(record.workload.name for record in records)
-        return calibration.known_of(part.host_class, loads, part.seconds)
+        kinds = {each.workload.name: kind_of_run(part.host_class, each.workload.name, part.seconds) for each in records}
+        return {load: sds for load, kind in kinds.items() if (sds := calibration.sds(kind))}
     own = _load_of_canary(part, records)
     return {**part.calibrated_others, own: part.calibrated} if own and part.calibrated else part.calibrated_others
 

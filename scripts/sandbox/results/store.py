@@ -52,8 +52,7 @@ class ResultFolder:
     def create(cls, results: Path, manifest: Manifest) -> "ResultFolder":
         """Creates the folder; another one of the same second and slug gets a number. Raises OSError."""
         results.mkdir(parents=True, exist_ok=True)
-        stem = f"{utc_stamp(manifest.started_utc)}-{manifest.slug}"
-        folder = cls(_make_new(results, stem))
+        folder = cls(_make_new(results, f"{manifest.started_utc:%Y%m%dT%H%M%SZ}-{manifest.slug}"))
         (folder.path / "runs").mkdir()
         folder._write_manifest(manifest)
         return folder
@@ -179,11 +178,6 @@ class ResultFolder:
 def all_results(results: Path) -> list[ResultFolder]:
     """Every result that has a manifest, oldest first."""
     return [ResultFolder(path.parent) for path in sorted(results.glob("2*/manifest.json"))]
-
-
-def utc_stamp(moment: datetime) -> str:
-    """``20250131T235959Z``."""
-    return moment.strftime("%Y%m%dT%H%M%SZ")
 
 
 def _make_new(results: Path, stem: str) -> Path:

@@ -132,15 +132,17 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
     plain = [_plain((first, second), pair, metric, noise) for metric in metrics for pair in pairs]
     adjusted = judge_together(each.judgement for each in plain)
     unfit = [name for name, side in {"A": first, "B": second}.items() if side.judged and side.judged.unfit]
-    ours, theirs = unsteady_shares(first.runs), unsteady_shares(second.runs)
+    shares = unsteady_shares(first.runs), unsteady_shares(second.runs)
     verdicts = []
     for verdict, judgement, (cell, other) in zip(plain, adjusted, pairs * len(metrics), strict=True):
         if judgement and min(verdict.runs) < 2:
             judgement = replace(judgement, blocks_needed=None)  # one run cannot show how many are needed
         if judgement:
-            judgement = qualified(judgement, bool(unfit), [ours.get(cell, 0.0), theirs.get(other, 0.0)])
+            judgement = qualified(judgement, bool(unfit), [shares[0].get(cell, 0.0), shares[1].get(other, 0.0)])
         verdicts.append(replace(verdict, judgement=judgement))
-    return Unpaired(verdicts, noise, unfit, _only(first, second))
+    ours, theirs = [*first.cells.values()], [*second.cells.values()]
+    only = {"A": [each for each in ours if each not in theirs], "B": [each for each in theirs if each not in ours]}
+    return Unpaired(verdicts, noise, unfit, only)
 
 
 def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float], noise_sd: float) -> Effect:
@@ -150,14 +152,9 @@ def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float
     """
     blocks = max(1, int(2 * len(first) * len(second) / (len(first) + len(second))))
     return Effect(
-        metric,
-        blocks,
-        shift(first, second),
-        rank_sum_interval(first, second),
-        rank_sum_p(first, second),
-        math.hypot(spread(first), spread(second)),
-        margin_of(metric, noise_sd, blocks),
-    )
+        metric, blocks, shift(first, second), rank_sum_interval(first, second), rank_sum_p(first, second),
+        math.hypot(spread(first), spread(second)), margin_of(metric, noise_sd, blocks),
+    )  # fmt: skip
 
 
 def on_scale(metric: Metric, values: Sequence[float | None]) -> list[float]:
@@ -193,8 +190,3 @@ def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, kno
         if side.manifest.matrix
     ]
     return larger_noise(sds.get(metric.name), [spread(each) for each in canaries if len(each) > 1])
-
-
-def _only(first: ResultSide, second: ResultSide) -> dict[str, list[Mapping[str, str]]]:
-    ours, theirs = [*first.cells.values()], [*second.cells.values()]
-    return {"A": [each for each in ours if each not in theirs], "B": [each for each in theirs if each not in ours]}

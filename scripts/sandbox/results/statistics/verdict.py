@@ -62,14 +62,9 @@ def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> 
     """
     blocks = len(differences)
     return Effect(
-        metric,
-        blocks,
-        hodges_lehmann(differences),
-        signed_rank_interval(differences),
-        signed_rank_p(differences),
-        spread(differences),
-        margin_of(metric, noise_sd, blocks),
-    )
+        metric, blocks, hodges_lehmann(differences), signed_rank_interval(differences), signed_rank_p(differences),
+        spread(differences), margin_of(metric, noise_sd, blocks),
+    )  # fmt: skip
 
 
 def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
