@@ -10,8 +10,6 @@ from sandbox.plan.templates import render_text
 
 ROOT_CNF = "/sandbox/client.cnf"
 APP_CNF = "/sandbox/app.cnf"
-
-
 PROBE = "/sandbox/probe"
 
 
@@ -78,30 +76,26 @@ def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
     return [client, f"--defaults-file={APP_CNF}", "-h", node.name, "-P", str(port), "-N", "-B"]
 
 
-def node_questions(node: Node, plan: Plan, context: Mapping[str, Any]) -> dict[str, str]:
-    """The questions a node can be asked: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
+def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
+    """The questions asked in a node, or about it: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
     questions = {}
-    if node.ready is not None and node.ready.via == "self":
+    if node.ready is not None and node.ready.via == via:
         questions["ready"] = ready_commands(node.ready, node, plan, context)
-    if node.role is not None and node.is_server:
+    if node.role is not None and node.is_server and via == "self":
         questions["role"] = ask_commands(node.role, node, plan, context)
     for name, variant in node.applied:
-        if variant.proof.via == "self":
+        if variant.proof.via == via:
             questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
     return questions
 
 
 def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The questions about other nodes, asked from the client: ``ready-<node>``, ``proof-<setting>-<node>``."""
-    questions = {}
-    for node in plan.nodes:
-        context = contexts[node.name]
-        if node.ready is not None and node.ready.via == "client":
-            questions[f"ready-{node.name}"] = ready_commands(node.ready, node, plan, context)
-        for name, variant in node.applied:
-            if variant.proof.via == "client":
-                questions[f"proof-{name}-{node.name}"] = ask_commands(variant.proof, node, plan, context)
-    return questions
+    return {
+        f"{question}-{node.name}": commands
+        for node in plan.nodes
+        for question, commands in node_questions(node, plan, contexts[node.name], "client").items()
+    }
 
 
 def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ class Metric:
     name: str
     unit: str
     higher_is_better: bool
-    scale: Scale
-    smallest_margin: float
+    scale: Scale = "ratio"
+    smallest_margin: float = 0.05
 
     def difference(self, baseline: float, value: float) -> float | None:
         """What one block contributes to the comparison; None for a ratio with a value that is not positive."""
@@ -37,31 +37,17 @@ class Metric:
         return (effect > 0) == self.higher_is_better
 
 
-def _ratio(name: str, unit: str, higher_is_better: bool) -> Metric:
-    return Metric(name, unit, higher_is_better, "ratio", 0.05)
-
-
-def _count(name: str, smallest_margin: float) -> Metric:
-    return Metric(name, "1/run", False, "difference", smallest_margin)
-
-
 METRICS = {
     metric.name: metric
     for metric in (
-        _ratio("tps", "1/s", True),
-        _ratio("qps", "1/s", True),
+        Metric("tps", "1/s", True),
+        Metric("qps", "1/s", True),
         Metric("reads_per_s", "1/s", True, "difference", 1.0),
         Metric("writes_per_s", "1/s", True, "difference", 1.0),
-        _ratio("latency_avg_ms", "ms", False),
-        _ratio("latency_p50_ms", "ms", False),
-        _ratio("latency_p95_ms", "ms", False),
-        _ratio("latency_p99_ms", "ms", False),
-        _ratio("latency_max_ms", "ms", False),
+        *(Metric(f"latency_{which}_ms", "ms", False) for which in ("avg", "p50", "p95", "p99", "max")),
         Metric("tps_sd_1s", "1/s", False, "difference", 1.0),
-        _count("errors", 1.0),
-        _count("conflicts", 1.0),
-        _count("reconnects", 1.0),
-        *(_ratio(name, "ms", False) for name in PROCESSOR_TIME),
+        *(Metric(name, "1/run", False, "difference", 1.0) for name in ("errors", "conflicts", "reconnects")),
+        *(Metric(name, "ms", False) for name in PROCESSOR_TIME),
     )
 }
 """By name in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""
