@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.compose import node_context
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
 from sandbox.report.plan_view import role_hint
 

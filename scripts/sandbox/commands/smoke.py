@@ -20,7 +20,7 @@ from sandbox.experiment.result import known_noise, learn_from, note_noise, part_
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.report.smoke_sentence import sentence

@@ -11,9 +11,8 @@ from sandbox.experiment.dataset import Dataset, dataset_of
 from sandbox.experiment.definition import CANARY, Cell, Matrix
 from sandbox.experiment.loads import apart_by_data, load_of, loads_of_file
 from sandbox.experiment.selection import Experiment, make_experiment
-from sandbox.plan.compose import node_context
 from sandbox.plan.model import Plan, PlanRequest, entry_words
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
 from sandbox.results.statistics.verdict import blocks_for_one
 from sandbox.results.store import ResultFolder

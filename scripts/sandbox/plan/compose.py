@@ -11,8 +11,7 @@ import yaml
 from sandbox.plan.files import NodeFile, image_user, node_files, started_as
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import PROBE, about
-from sandbox.plan.secrets import PLACEHOLDER, Secrets
-from sandbox.plan.templates import render
+from sandbox.plan.templates import PLACEHOLDER, Secrets, node_context, render
 
 PROJECT = "${COMPOSE_PROJECT_NAME}"
 """Interpolated by Compose, so that `docker compose -p other` labels its own objects."""
@@ -40,12 +39,6 @@ class _File:
             if self.configs.setdefault(name, content) == content:
                 return name
         raise AssertionError(f"{own} has two contents")
-
-
-def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
-    """The variables that the templates of a node's component see."""
-    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
-    return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
 
 
 def plan_hash(plan: Plan) -> str:

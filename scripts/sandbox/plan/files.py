@@ -7,8 +7,7 @@ from typing import Any
 from sandbox.plan.data_directory import rotation_sql
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import client_questions, node_questions, probe_script
-from sandbox.plan.secrets import Secrets
-from sandbox.plan.templates import render_text
+from sandbox.plan.templates import Secrets, render_text
 from sandbox.plan.variables import effective_variables, server_configuration
 
 FIRST_START = "/docker-entrypoint-initdb.d"

@@ -1,12 +1,15 @@
-"""Renders the templates of a fragment: strings, lists and mappings; an undefined name is an error."""
+"""The templates of a fragment: how they are rendered, and what they see, passwords and certificates included."""
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 import jinja2
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.model import Node, Plan
 
 _ENVIRONMENT = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
@@ -15,6 +18,48 @@ _ENVIRONMENT = jinja2.Environment(
     keep_trailing_newline=True,
     autoescape=False,  # noqa: S701  (configuration files, not HTML)
 )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Secrets:
+    """Letters and digits only, so that no configuration format needs quoting; certificates are PEM."""
+
+    root: str
+    replication: str
+    monitor: str
+    app: str
+    admin: str
+    cluster: str
+    uuid: str
+    ca_certificate: str
+    server_certificate: str
+    server_key: str
+    own_certificate: str
+    """Self-signed; empty where every server makes its own."""
+    own_key: str
+
+    @property
+    def mark(self) -> str:
+        """Distinguishes this stack's data directories from copies in other stacks; not a secret."""
+        return hashlib.sha256(f"mark {self.root}".encode()).hexdigest()[:16]
+
+    def passwords(self) -> list[str]:
+        """The values that must never appear in a record or log."""
+        return [getattr(self, name) for name in PASSWORD_NAMES]
+
+
+PASSWORD_NAMES = ("root", "replication", "monitor", "app", "admin", "cluster")
+
+PLACEHOLDER = Secrets(
+    **{item.name: f"placeholder-{item.name.replace('_', '-')}" for item in fields(Secrets) if item.name != "uuid"},
+    uuid="00000000-0000-4000-8000-000000000000",
+)
+
+
+def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
+    """The variables that the templates of a node's component see."""
+    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
+    return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
 
 
 @cache

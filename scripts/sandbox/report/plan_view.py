@@ -3,13 +3,12 @@
 import textwrap
 from typing import Any
 
-from sandbox.plan.compose import node_context, plan_hash
+from sandbox.plan.compose import plan_hash
 from sandbox.plan.grammar import external_address
 from sandbox.plan.images import at_least, version_key
 from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
-from sandbox.plan.secrets import PLACEHOLDER
-from sandbox.plan.templates import render_text
+from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
 from sandbox.plan.variables import effective_variables
 from sandbox.report.text_table import text_table
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.errors import SandboxError
 from sandbox.plan.model import Plan
-from sandbox.plan.secrets import PASSWORD_NAMES, Secrets
+from sandbox.plan.templates import PASSWORD_NAMES, Secrets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

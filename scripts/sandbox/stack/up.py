@@ -11,7 +11,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import compose_document, inputs, plan_hash
 from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
-from sandbox.plan.secrets import Secrets
+from sandbox.plan.templates import Secrets
 from sandbox.stack.access import run_init
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, problem

@@ -9,7 +9,7 @@ from sandbox.plan.compose import Identity, compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 
 LIBRARY = load_library()
 WORDS = [*LIBRARY.words(), "client", "nothing"]

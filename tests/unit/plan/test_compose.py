@@ -6,7 +6,7 @@ import yaml
 
 from sandbox.plan.compose import Identity, compose_document, compose_text, plan_hash
 from sandbox.plan.model import UserFile
-from sandbox.plan.secrets import PLACEHOLDER, Secrets
+from sandbox.plan.templates import PLACEHOLDER, Secrets
 from unit.plan.small_library import plan
 
 IDENTITY = Identity("sandbox-default-abcdef", "/checkout")

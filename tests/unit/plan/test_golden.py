@@ -12,7 +12,7 @@ from sandbox.plan.compose import Identity, compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from sandbox.report.plan_view import plan_lines
 
 GOLDEN = CHECKOUT / "tests" / "golden"

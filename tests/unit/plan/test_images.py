@@ -8,7 +8,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import Identity, compose_document, inputs
 from sandbox.plan.images import Availability, ImageChoice, Lock, at_least, belongs_to, choose_image, version_key
 from sandbox.plan.model import Plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from unit.plan.small_library import CATALOG, plan
 
 

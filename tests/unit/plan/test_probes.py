@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.plan.component import Probe
-from sandbox.plan.compose import node_context
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import about, ask_commands, client_questions, probe_script, ready_commands
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER, node_context
 from unit.plan.small_library import plan
 
 

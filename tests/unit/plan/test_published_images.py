@@ -7,7 +7,7 @@ from sandbox.plan.compose import compose_document
 from sandbox.plan.images import Availability
 from sandbox.plan.model import PlanRequest
 from sandbox.plan.planner import make_plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from sandbox.stack.naming import identity
 
 REGISTRY = Availability(registry=lambda: True)

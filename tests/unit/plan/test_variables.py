@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import SandboxError
-from sandbox.plan.compose import node_context
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import canonical, effective_variables, names_in, refuse_mistyped, server_configuration
 from unit.plan.small_library import plan
 

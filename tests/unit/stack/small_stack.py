@@ -5,7 +5,7 @@ from typing import Any
 from sandbox.plan.compose import compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import identity
 from sandbox.stack.protocol import Event

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sandbox.plan.compose import Identity, compose_document
-from sandbox.plan.secrets import PLACEHOLDER
+from sandbox.plan.templates import PLACEHOLDER
 from sandbox.stack.create import RefusedError, create, fill, node_archive, start, volume_mount
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers

@@ -9,7 +9,7 @@ from cryptography import x509
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.component import Certificate, Component
-from sandbox.plan.secrets import Secrets
+from sandbox.plan.templates import Secrets
 from sandbox.stack.secrets import draw_secrets
 from unit.stack.small_stack import SMALL, local_plan
 
