@@ -35,10 +35,9 @@ def client_argv(stack: Stack, entry: EntryPoint) -> list[str]:
 def sql(stack: Stack, via: str | None, on_event: OnEvent, statements: str | None = None) -> int:
     """An interactive client (its history stays in the client node), or one that reads SQL from our input.
 
-    ``statements``: SQL to run instead.
-
-    ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the entry point. Returns the client's
-    exit code: 1 where a statement failed. Raises SandboxError (exit 2) for an unknown node.
+    ``statements``: SQL to run instead. ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the
+    entry point. Returns the client's exit code: 1 where a statement failed. Raises SandboxError (exit 2) for an unknown
+    node.
     """
     entry = stack.entry_point(via)
     if statements:
@@ -123,9 +122,7 @@ def _set_init_state(stack: Stack, state: str) -> None:
 def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None, tail: int | None = None) -> int:
     """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with exit code 130.
 
-    ``tail``: only the last lines of each node.
-
-    Raises SandboxError (exit 2) for an unknown node.
+    ``tail``: only the last lines of each node. Raises SandboxError (exit 2) for an unknown node.
     """
     containers = stack.members if node is None else [stack.container(node)]
     named = len(containers) > 1

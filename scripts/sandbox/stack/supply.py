@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_library, load_lock
@@ -122,7 +123,7 @@ class Acquisition:
         if image_id(self._docker, choice.reference) is not None:
             return
         show("pulling")
-        code, tail = self._follow(["docker", "pull", choice.reference], _LayerCount(show))
+        code, tail = self._follow(["docker", "pull", choice.reference], show.of_pull)
         if code:
             show("failed", tail[-1] if tail else "")
             raise _not_pulled(choice, tail)
@@ -135,7 +136,7 @@ class Acquisition:
             return
         show("building")
         argv = [str(BUILD_SCRIPT), folder, suite, choice.series]
-        code, tail = self._follow(argv, lambda line: _show_step(line, show), {"SANDBOX_RECIPE": recipe(folder)})
+        code, tail = self._follow(argv, show.of_build, {"SANDBOX_RECIPE": recipe(folder)})
         if code:
             show("failed")
             self._on_event(LogTail(choice.reference, tuple(tail)))
@@ -173,36 +174,31 @@ class Acquisition:
         return process.wait(), list(tail)
 
 
+@dataclass
 class _ImageProgress:
     """Reports the events of one image with the seconds since its start."""
 
-    def __init__(self, reference: str, on_event: OnEvent) -> None:
-        self._reference, self._on_event = reference, on_event
-        self._began = time.monotonic()
+    reference: str
+    on_event: OnEvent
+    began: float = field(default_factory=time.monotonic)
+    layers: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, state: ImageState, detail: str = "") -> None:
-        self._on_event(ImageEvent(self._reference, state, detail, time.monotonic() - self._began))
+        self.on_event(ImageEvent(self.reference, state, detail, time.monotonic() - self.began))
 
-
-class _LayerCount:
-    """Counts layers in the output of `docker pull`: all, and those already here."""
-
-    def __init__(self, show: _ImageProgress) -> None:
-        self._show = show
-        self._layers: dict[str, str] = {}
-
-    def __call__(self, line: str) -> None:
+    def of_pull(self, line: str) -> None:
+        """Counts layers in a line of `docker pull`: all, and those already here."""
         if match := _LAYER.match(line):
-            self._layers[match[1]] = match[2]
-            here = sum(state != "Pulling fs layer" for state in self._layers.values())
-            self._show("pulling", f"{here} of {len(self._layers)} layers")
+            self.layers[match[1]] = match[2]
+            here = sum(state != "Pulling fs layer" for state in self.layers.values())
+            self("pulling", f"{here} of {len(self.layers)} layers")
 
-
-def _show_step(line: str, show: _ImageProgress) -> None:
-    if match := _STEP.match(line):
-        show("building", f"step {match[1] or match[2]}")
-    elif match := _SCRIPT_SAYS.match(line):
-        show("building", match[1])
+    def of_build(self, line: str) -> None:
+        """The step of a build, or what its script says."""
+        if match := _STEP.match(line):
+            self("building", f"step {match[1] or match[2]}")
+        elif match := _SCRIPT_SAYS.match(line):
+            self("building", match[1])
 
 
 def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:

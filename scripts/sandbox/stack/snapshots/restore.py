@@ -104,10 +104,9 @@ def fill_volumes(
 ) -> None:
     """Fills the volumes of a project's servers, in a container of the client's image. Raises NotRestoredError.
 
-    ``targets``: what ``--mount`` takes for each volume, at ``/to/NAME``.
-
-    A snapshot that cannot be read is removed; one that is being made again is not touched.
-    ``filled`` is called when the files are in place: the container is then still ending.
+    ``targets``: what ``--mount`` takes for each volume, at ``/to/NAME``. ``filled`` is called when the files are in
+    place: the container is then still ending. A snapshot that cannot be read is removed; one that is being made again
+    is not touched.
     """
     keys = sorted({each.facts.key for each in filling.snapshots})
     volumes = sorted({f"{each.snapshot}:/snapshots/{each.snapshot}:ro" for each in filling.sources.values()})
