@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from sandbox.as_typed import as_typed
+from sandbox.registry import as_typed
 from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 
 if TYPE_CHECKING:

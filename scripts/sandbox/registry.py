@@ -1,6 +1,7 @@
-"""The commands: every file of `commands/`, read on demand."""
+"""The commands: every file of `commands/`, read on demand; and how messages quote a command line."""
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,14 +12,18 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
+from sandbox.places import IN_CHECKOUT
+
 COMMANDS = Path(__file__).with_name("commands")
 GROUPS = ("before", "a stack", "figures", "results")
 """The groups of `help`, in order."""
-
-
 RECORDED = ("bench", "calibrate", "matrix", "smoke")
 """Commands whose own words stand in the results that they leave."""
 _SHORT = {"-n": "--name"}
+_VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")
+_MAKE = re.compile(rf"\bmake ([a-z][a-z-]*)((?: +{_VARIABLE.pattern})*)")
+_BOOTSTRAP = "scripts/bootstrap"
+"""Of a checkout alone; `doctor` shows what it would do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +98,24 @@ def _guide(name: str, tree: ast.Module) -> Guide:
     )
     text = (ast.get_docstring(function) or "").partition("\n")[0]
     return Guide(name, text, *ast.literal_eval(place))
+
+
+def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
+    """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text, unless in a checkout."""
+    return text if in_checkout else _MAKE.sub(_own, text).replace(_BOOTSTRAP, "sandbox doctor")
+
+
+def _own(found: re.Match[str]) -> str:
+    command, typed = found[1], found[2]
+    variables = typed.rstrip(",;)")  # the sentence's own
+    if command not in names():
+        return found[0]
+    flags, positionals = options_of(command), positionals_of(command)
+    words, options = ["sandbox", command], []
+    for name, value in _VARIABLE.findall(variables):
+        option = f"--{name.lower().replace('_', '-')}"
+        if name in positionals:
+            words.append(value)
+        else:
+            options += [option] if flags.get(name) else [option, value]
+    return " ".join([*words, *options]) + typed[len(variables) :]

@@ -14,7 +14,7 @@ from sandbox.make_entry import CHECKS, arguments, refuse_unknown, take_environme
 from sandbox.places import CHECKOUT
 from sandbox.plan.grammar import parse
 from sandbox.registry import options_of
-from sandbox.run.condition import Condition
+from sandbox.run.judge import Condition
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 PLACEHOLDER = re.compile("[…<>]")

@@ -7,7 +7,7 @@ import pytest
 
 from contract.stacks import LIBRARY
 from sandbox.experiment.file import MATRICES, read_matrix
-from sandbox.experiment.loads import load_of
+from sandbox.experiment.resolve import load_of
 from sandbox.experiment.selection import make_experiment
 from sandbox.places import yaml_files
 from sandbox.plan.images import Availability

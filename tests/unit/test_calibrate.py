@@ -10,7 +10,7 @@ from sandbox.commands.calibrate import CalibrateOptions, a_against_a
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.schedule import schedule
 from sandbox.results.calibration import Calibration
-from sandbox.run.calibration_file import calibration_path, change_calibration, read_calibration
+from sandbox.run.machine import calibration_path, change_calibration, read_calibration
 
 OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
 

@@ -11,14 +11,14 @@ import pytest
 from sandbox.commands import calibrate, matrix
 from sandbox.commands.calibrate import CalibrateOptions, a_against_a
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment import estimate, resolve, start
+from sandbox.experiment import estimate, resolve, runner
 from sandbox.experiment.file import read_matrix
 from sandbox.experiment.pool import StackStarter
 from sandbox.experiment.resolve import Plans, Resolved, resolve_file
 from sandbox.experiment.runner import Advance
 from sandbox.experiment.schedule import schedule
 from sandbox.plan.model import Plan, PlanRequest
-from sandbox.run.calibration_file import calibration_path
+from sandbox.run.machine import calibration_path
 from sandbox.stack.planning import offline_plan
 from sandbox.stack.snapshots.background import somebody_measures
 
@@ -50,7 +50,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
     def stopped(*_: Any) -> None:
         raise interruption
 
-    monkeypatch.setattr(start, "run_matrix", stopped)
+    monkeypatch.setattr(runner, "run_matrix", stopped)
     with pytest.raises(SandboxError) as told:
         matrix.run_resolved(a_calibration())
     assert told.value.exit_code is ExitCode.INTERRUPTED
@@ -64,7 +64,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
 def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: seen.append(somebody_measures()))
-    monkeypatch.setattr(start, "run_matrix", lambda *_: seen.append(somebody_measures()))
+    monkeypatch.setattr(runner, "run_matrix", lambda *_: seen.append(somebody_measures()))
     matrix.run_resolved(a_calibration())
     assert seen == [True, True] and not somebody_measures()
 
@@ -74,7 +74,7 @@ def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatc
         tell(Advance(3, 18, 6, schedule(resolved.experiment, 6, 1)[3], None))
         raise SandboxError("the Docker engine does not answer", "no socket", "try: make doctor", ExitCode.ENVIRONMENT)
 
-    monkeypatch.setattr(start, "run_matrix", gone)
+    monkeypatch.setattr(runner, "run_matrix", gone)
     with pytest.raises(SandboxError) as told:
         matrix.run_resolved(a_calibration())
     assert told.value.lines() == [
@@ -130,7 +130,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     path.write_text(MATRIX)
     monkeypatch.setattr(matrix, "RESULTS", tmp_path / "results")
     lose(monkeypatch, {})
-    monkeypatch.setattr(start, "run_matrix", stopped)
+    monkeypatch.setattr(runner, "run_matrix", stopped)
     return str(path)
 
 

@@ -26,7 +26,7 @@ from sandbox.results.calibration import kind_of_canary
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
 from sandbox.results.store import ResultFolder
-from sandbox.run.calibration_file import change_calibration, read_calibration
+from sandbox.run.machine import change_calibration, read_calibration
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 

@@ -19,7 +19,7 @@ from sandbox.report.text_table import text_table
 from sandbox.results.calibration import canary_differences, kind_of_canary
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin
-from sandbox.run.calibration_file import calibration_path, change_calibration
+from sandbox.run.machine import calibration_path, change_calibration
 
 HELP = ("figures", 4)
 

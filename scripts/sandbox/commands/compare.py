@@ -9,19 +9,19 @@ from typing import Annotated
 
 import typer
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
+from sandbox.registry import as_typed
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import judge_matrix, observations
 from sandbox.results.differences import differences_between
 from sandbox.results.store import ResultFolder
 from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, matched
-from sandbox.run.calibration_file import read_calibration
+from sandbox.run.machine import read_calibration
 
 HELP = ("results", 2)
 

@@ -4,9 +4,9 @@ import json as json_text
 import textwrap
 from dataclasses import asdict
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode
+from sandbox.registry import as_typed
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 

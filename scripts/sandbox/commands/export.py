@@ -23,7 +23,7 @@ from sandbox.results.index import OpenIndex, open_index, open_one
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results, write_atomically
 from sandbox.results.unpaired import ResultSide
-from sandbox.run.calibration_file import read_calibration
+from sandbox.run.machine import read_calibration
 
 HELP = ("results", 5)
 

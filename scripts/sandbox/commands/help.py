@@ -1,8 +1,7 @@
 """help: three examples, then every command in groups."""
 
-from sandbox.as_typed import as_typed
 from sandbox.places import IN_CHECKOUT
-from sandbox.registry import GROUPS, guide
+from sandbox.registry import GROUPS, as_typed, guide
 
 HELP = ("before", 8)
 

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common import completion
-from sandbox.commands.common.matrix_line import MatrixLine
+from sandbox.commands.common.live_line import MatrixLine
 from sandbox.commands.common.options import Json, either, place
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
@@ -19,8 +18,9 @@ from sandbox.experiment.estimate import Estimate, estimate
 from sandbox.experiment.file import find_matrix, matrix_path
 from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
-from sandbox.experiment.start import start
+from sandbox.experiment.runner import start
 from sandbox.places import RESULTS
+from sandbox.registry import as_typed
 from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
 from sandbox.results.compare import Known
 from sandbox.results.store import ResultFolder

@@ -3,10 +3,10 @@
 import json as json_text
 import sys
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json, NameOfPs
 from sandbox.commands.common.viewing import view_now
 from sandbox.console import ProgressDisplay
+from sandbox.registry import as_typed
 from sandbox.report.stack_view import stack_lines, stacks_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import all_stacks, find_stack

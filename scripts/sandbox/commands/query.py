@@ -11,10 +11,10 @@ from typing import Annotated
 import duckdb
 import typer
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
+from sandbox.registry import as_typed
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text_table import text_table
 from sandbox.results.index import open_index

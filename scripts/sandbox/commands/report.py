@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import either, place
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
+from sandbox.registry import as_typed
 from sandbox.report.bench_summary import bench_figures, bench_markdown
 from sandbox.report.figure import Figure, picture
 from sandbox.report.figures import matrix_figures
@@ -27,7 +27,7 @@ from sandbox.results.manifest import Manifest, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import ResultFolder, all_results, write_atomically
-from sandbox.run.calibration_file import read_calibration
+from sandbox.run.machine import read_calibration
 
 HELP = ("results", 1)
 

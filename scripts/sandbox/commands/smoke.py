@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import need_profile
 from sandbox.commands.matrix import run_resolved
@@ -21,6 +20,7 @@ from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import PLACEHOLDER
+from sandbox.registry import as_typed
 from sandbox.report.smoke_data import smoke_data
 from sandbox.report.smoke_report import SmokeLook, SmokeReport
 from sandbox.report.smoke_sentence import sentence
@@ -31,7 +31,7 @@ from sandbox.results.gate import BLOCKS, EXIT_CODES, Look
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
-from sandbox.run.open_run import LARGEST_SEED
+from sandbox.run.state import LARGEST_SEED
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable

@@ -4,8 +4,8 @@ import json as json_text
 import sys
 from datetime import datetime
 
-from sandbox.as_typed import as_typed
 from sandbox.commands.common.options import Json
+from sandbox.registry import as_typed
 from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store

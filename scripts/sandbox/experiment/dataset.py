@@ -12,8 +12,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.data_directory import data_request
 from sandbox.plan.model import Plan, PlanRequest
-from sandbox.run.open_run import open_stack
-from sandbox.run.state import BenchRequest, RunEndedError
+from sandbox.run.state import BenchRequest, RunEndedError, open_stack
 from sandbox.run.steps import wait_until_applied
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
@@ -56,17 +55,14 @@ def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
     """
     chosen: dict[str, BenchRequest] = {}
     for bench in benches:
-        workload = bench.workload.workload
-        need = workload.data_needed(bench.parameters)
-        if need is not None and not workload.consumes_data:
-            chosen.setdefault(need.prefix, bench)
+        if bench.data_need and not bench.consumes_data:
+            chosen.setdefault(bench.data_need.prefix, bench)
     return list(chosen.values())
 
 
 def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
     """The data kept for these loads."""
-    needs = [bench.workload.workload.data_needed(bench.parameters) for bench in needing_data(benches)]
-    return [need for need in needs if need]
+    return [need for bench in needing_data(benches) if (need := bench.data_need)]
 
 
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from sandbox.plan.images import Text
 from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.results.manifest import Adjustment, Depth
-from sandbox.run.condition import Condition, level_name, levels_by_factor
+from sandbox.run.judge import Condition, level_name, levels_by_factor
 
 CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""

@@ -80,13 +80,15 @@ def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
     """Seconds of everything else: starting stacks with their data, and the overhead of each run."""
     restarts = resolved.experiment.matrix.depth == "restart"
-    load_of = {run.of.name: resolved.cells[run.of.name].load for run in left}
-    kept = _kept([(run.stack, load_of[run.of.name]) for run in left])
+    loads: dict[str, list[BenchRequest]] = {}
+    for run in left:
+        loads.setdefault(run.stack, []).append(resolved.cells[run.of.name].load)
+    kept = {stack: {need.prefix: need.key for need in needs_kept(benches)} for stack, benches in loads.items()}
     data: dict[str, dict[str, str]] = {}
     """By stack, the data that it has, by prefix."""
     seconds, started, checked = 0.0, "", 0
     for run in left:
-        load, stack = load_of[run.of.name], resolved.stacks.get(run.stack)
+        load, stack = resolved.cells[run.of.name].load, resolved.stacks.get(run.stack)
         key = f"{run.stack}.{run.block}" if restarts else run.stack
         if (key != started) if restarts else (run.stack not in data):
             cold = stack is not None and stack.dataset is None
@@ -104,24 +106,14 @@ def keeping_s(benches: Iterable[BenchRequest]) -> float:
     return KEEP_DATA_S + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
 
 
-def _kept(benches: Iterable[tuple[str, BenchRequest]]) -> dict[str, dict[str, str]]:
-    """By stack, the data that it starts with, by prefix."""
-    of_stack: dict[str, list[BenchRequest]] = {}
-    for stack, bench in benches:
-        of_stack.setdefault(stack, []).append(bench)
-    return {stack: {need.prefix: need.key for need in needs_kept(each)} for stack, each in of_stack.items()}
-
-
 def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
     """Seconds to prepare the data: 0 if it is there already; once per phase if the load consumes it."""
-    need = bench.workload.workload.data_needed(bench.parameters)
+    need = bench.data_need
     if need is None:
         return 0.0
-    seconds = need.rows / ROWS_PER_S
-    if bench.workload.workload.consumes_data:
-        data.pop(need.prefix, None)
+    seconds, there = need.rows / ROWS_PER_S, data.pop(need.prefix, None) == need.key
+    if bench.consumes_data:
         return seconds * (2 if bench.parameters.warmup_s else 1)
-    there = data.get(need.prefix) == need.key
     data[need.prefix] = need.key
     return 0.0 if there else seconds
 

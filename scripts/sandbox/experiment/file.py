@@ -17,12 +17,7 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.workloads.common.model import Workload
 
 MATRICES = profile_folders("matrices")
-_PARAMETERS = {
-    "tables": "tables",
-    "rows": "rows_per_table",
-    "dist": "distribution",
-    "rate": "rate_per_s",
-}
+PARAMETERS = {"tables": "tables", "rows": "rows_per_table", "dist": "distribution", "rate": "rate_per_s"}
 """Key of a change → parameter of a load."""
 Place = Sequence[int | str]
 """Keys and positions, from the top of a file down."""
@@ -205,7 +200,7 @@ def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], workloads: 
     """Raises SandboxError (exit 2) for a factor with a parameter that no workload uses: its levels would be equal."""
     used = frozenset[str]().union(*(workload.uses for workload in workloads))
     for factor, levels in factors.items():
-        for word, parameter in _PARAMETERS.items():
+        for word, parameter in PARAMETERS.items():
             if parameter not in used and any(word in change.model_fields_set for change in levels.values()):
                 what = f"no workload of this matrix uses {word}, which the factor {factor} changes"
                 known = "an option of a workload is a factor as option.<its name>: [<levels>]"

@@ -1,14 +1,18 @@
 """The stacks of an experiment: brought up when first needed, discarded when they break, removed at the end."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from sandbox.errors import SandboxError
 from sandbox.experiment.dataset import DatasetMaker, first_start
 from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import Plan
+from sandbox.results.record import Record
+from sandbox.run.save import save_logs
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
 from sandbox.stack.planning import planned_base_directories
@@ -17,8 +21,8 @@ from sandbox.stack.snapshots.restore import usable_base_directories
 from sandbox.stack.up import UpOptions, up
 
 MOST_FAILURES = 3
+_DEATH_S = 2.0
 Source = TypeVar("Source")
-TakeDown = Callable[[str], None]
 
 
 class StackPool(Generic[Source]):
@@ -32,7 +36,7 @@ class StackPool(Generic[Source]):
         prefix: str,
         requests: Mapping[str, Source],
         bring_up: Callable[[str, Source], RunningStack],
-        take_down: TakeDown,
+        take_down: Callable[[str], None],
     ) -> None:
         self._prefix, self._requests = prefix, requests
         self._bring_up, self._take_down = bring_up, take_down
@@ -42,11 +46,11 @@ class StackPool(Generic[Source]):
     def clear(self) -> None:
         """Removes what a killed matrix has left; its state is unknown."""
         for name in self._requests:
-            self._take_down(self._engine_name(name))
+            self._take_down(f"{self._prefix}-{name}")
 
     def need_engine(self) -> None:
         """Raises SandboxError if the engine does not answer: it is asked to remove a stack that never existed."""
-        self._take_down(self._engine_name("none"))
+        self._take_down(f"{self._prefix}-none")
 
     def ready(self, name: str) -> RunningStack:
         """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure at once.
@@ -57,28 +61,26 @@ class StackPool(Generic[Source]):
         if len(failures) >= MOST_FAILURES:
             raise failures[-1]
         if name not in self._up:
+            on_engine = f"{self._prefix}-{name}"
             try:
-                self._up[name] = self._bring_up(self._engine_name(name), self._requests[name])
+                self._up[name] = self._bring_up(on_engine, self._requests[name])
             except SandboxError as error:
                 self.need_engine()
                 failures.append(error)
-                self._take_down(self._engine_name(name))
+                self._take_down(on_engine)
                 raise
         return self._up[name]
 
     def discard(self, name: str) -> None:
         """Removes a stack, if it is up; the next run brings up a new one."""
         if self._up.pop(name, None) is not None:
-            self._take_down(self._engine_name(name))
+            self._take_down(f"{self._prefix}-{name}")
 
     def discard_all(self) -> None:
         """Removes every stack that is up, all at once."""
         names = list(self._up)
         with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
             list(pool.map(self.discard, names))
-
-    def _engine_name(self, name: str) -> str:
-        return f"{self._prefix}-{name}"
 
 
 class StackStarter:
@@ -125,3 +127,36 @@ def _bases_of(stacks: Iterable[StackSpec], docker: Docker) -> dict[str, Mapping[
     """
     found = {stack.name: planned_base_directories(stack.plan) for stack in stacks if stack.plan}
     return found if all(usable_base_directories(docker, each) for each in found.values()) else {}
+
+
+def is_broken(record: Record) -> bool:
+    """Whether a run leaves its stack unusable; a condition that was not met, with all nodes alive, does not."""
+    alive = any(check.name == "nodes_alive" and check.verdict == "pass" for check in record.checks)
+    return record.status == "infra_error" and not alive
+
+
+def dead_soon(stack: RunningStack) -> Mapping[str, str]:
+    """The dead nodes; the engine notices a death a moment after the server stops answering."""
+    end = time.monotonic() + _DEATH_S
+    while not (dead := stack.dead_nodes()) and time.monotonic() < end:
+        time.sleep(0.1)
+    return dead
+
+
+def death_message(dead: Mapping[str, str]) -> str:
+    """The dead nodes, each with its state; empty if all run."""
+    return "died between two runs: " + "; ".join(f"{name}: {state}" for name, state in dead.items()) if dead else ""
+
+
+def logs_of(stack: RunningStack, folder: Path) -> dict[str, str]:
+    """Keeps the log of every node in a run's folder; returns their entries in the record's list of files.
+
+    Nothing is kept if the passwords, which a log might contain, are unavailable.
+    """
+    files: dict[str, str] = {}
+    try:
+        secrets, nodes = stack.secrets(), stack.nodes()
+    except (SandboxError, TimeoutError):
+        return files
+    save_logs(stack, nodes, secrets, folder, files)
+    return files

@@ -1,16 +1,18 @@
 """An experiment resolved for this machine, once: cell → stack → plan → load → dataset; later steps only read it."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.dataset import Dataset, dataset_of
-from sandbox.experiment.definition import CANARY, Cell, Matrix
-from sandbox.experiment.loads import apart_by_data, load_of, loads_of_file
+from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
+from sandbox.experiment.file import PARAMETERS, Place, changes_of, refuse_idle_factors, refused_at
 from sandbox.experiment.selection import Experiment, make_experiment
+from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan, PlanRequest, entry_words
 from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
@@ -19,7 +21,9 @@ from sandbox.results.store import ResultFolder
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
-from sandbox.stack.planning import planned
+from sandbox.stack.planning import offline_plan, planned
+from sandbox.workloads.common.model import make_parameters
+from sandbox.workloads.common.resolve import resolve_workload
 
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
@@ -37,20 +41,20 @@ class StackSpec:
     @cached_property
     def variables(self) -> Mapping[str, str]:
         """The variables that component, settings and SET= give its servers; all values where servers differ."""
-        return _planned_variables(self.plan) if self.plan else {}
+        if (plan := self.plan) is None:
+            return {}
+        given: dict[str, dict[str, None]] = {}
+        for server in plan.databases:
+            for name, value in effective_variables(server, node_context(plan, server, PLACEHOLDER)).items():
+                given.setdefault(name.removeprefix("loose_"), {})["ON" if value is None else value] = (
+                    None  # a bare flag
+                )
+        return {name: " | ".join(values) for name, values in given.items()}
 
     @property
     def has_proxy(self) -> bool:
         """Whether it has a proxy."""
         return self.plan is not None and any(node.kind == "proxy" for node in self.plan.nodes)
-
-
-def _planned_variables(plan: Plan) -> dict[str, str]:
-    given: dict[str, dict[str, None]] = {}
-    for server in plan.databases:
-        for name, value in effective_variables(server, node_context(plan, server, PLACEHOLDER)).items():
-            given.setdefault(name.removeprefix("loose_"), {})["ON" if value is None else value] = None  # a bare flag
-    return {name: " | ".join(values) for name, values in given.items()}
 
 
 @dataclass(frozen=True)
@@ -154,10 +158,9 @@ def resolve(experiment: Experiment) -> Resolved:
 def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plans) -> Resolved:
     reasons = plans.reasons(experiment.cells)
     experiment = _with_canary_here(experiment, reasons)
-    of_cell = zip(experiment.cells, loads, strict=True)
     cells = {
         cell.name: ResolvedCell(cell, experiment.stack_of[cell.name], load, reasons[cell.name])
-        for cell, load in of_cell
+        for cell, load in zip(experiment.cells, loads, strict=True)
     }
     tests = experiment.tests_without({name for name, reason in reasons.items() if reason})
     blocks = experiment.matrix.blocks or blocks_for_one(tests)
@@ -195,25 +198,107 @@ def _with_canary_here(experiment: Experiment, reasons: Mapping[str, str | None])
 
 def need_baseline(resolved: Resolved) -> None:
     """Raises SandboxError (exit 4) if no baseline can run here; if only some can, the rest is not compared."""
-    lost, name = resolved.experiment.canary_of.name, resolved.experiment.matrix.name
+    lost = resolved.experiment.canary_of.name
     if lost in resolved.skipped:
-        raise SandboxError(
-            f"the baseline of the matrix {name} cannot run here",
-            f"{lost}: {resolved.skipped[lost]}",
-            f"try: make matrix MATRIX={name} PLAN=1   (shows what can)",
-            ExitCode.ENVIRONMENT,
-        )
+        what = f"the baseline of the matrix {resolved.experiment.matrix.name} cannot run here"
+        raise _not_here(resolved, what, f"{lost}: {resolved.skipped[lost]}")
 
 
 def need_comparison(resolved: Resolved) -> None:
     """Raises SandboxError (exit 4) if the cells that can run here have nothing to be compared with."""
-    skipped, name = resolved.skipped, resolved.experiment.matrix.name
-    if resolved.experiment.tests_without(skipped):
-        return
-    first = next(iter(skipped))
-    raise SandboxError(
-        f"no comparison of the matrix {name} can run here",
-        f"{len(skipped)} of {len(resolved.cells)} cells cannot run; {first}: {skipped[first]}",
-        f"try: make matrix MATRIX={name} PLAN=1   (shows what can)",
-        ExitCode.ENVIRONMENT,
-    )
+    skipped = resolved.skipped
+    if not resolved.experiment.tests_without(skipped):
+        what, first = f"no comparison of the matrix {resolved.experiment.matrix.name} can run here", next(iter(skipped))
+        known = f"{len(skipped)} of {len(resolved.cells)} cells cannot run; {first}: {skipped[first]}"
+        raise _not_here(resolved, what, known)
+
+
+def _not_here(resolved: Resolved, what: str, known: str) -> SandboxError:
+    step = f"try: make matrix MATRIX={resolved.experiment.matrix.name} PLAN=1   (shows what can)"
+    return SandboxError(what, known, step, ExitCode.ENVIRONMENT)
+
+
+def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
+    """The load of a cell. Raises SandboxError (exit 2) for an unknown workload or parameter."""
+    change = cell.change
+    check_limits(change.cpus, change.memory, change.cpuset)
+    given = {name: getattr(change, key) for key, name in {"threads": "threads", **PARAMETERS}.items()}
+    given = {name: value for name, value in given.items() if value is not None}
+    parameters = make_parameters(seconds=matrix.seconds, warmup_s=matrix.warmup, **given)
+    workload = resolve_workload(change.workload or DEFAULT_WORKLOAD, change.options)
+    conditions = matrix.conditions_of(cell)
+    return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions)
+
+
+def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
+    """The load of every cell of a matrix file. Raises SandboxError (exit 2) naming file and line of an error."""
+    matrix = experiment.matrix
+    loads = []
+    for cell in experiment.cells:
+        try:
+            loads.append(load_of(cell, matrix))
+        except SandboxError as error:
+            if error.exit_code is not ExitCode.BAD_INPUT:
+                raise
+            raise refused_at(path, _place_at_fault(cell, matrix, error), error) from error
+    for place, change in changes_of(matrix):
+        if change.via:
+            _refuse_unknown_entry(change.via, matrix, (*place, "via"), path)
+    for factor, levels in matrix.factors.items():
+        try:
+            refuse_idle_factors({factor: levels}, [load.workload.workload for load in loads])
+        except SandboxError as error:
+            raise refused_at(path, ("factors", factor), error) from error
+    return loads
+
+
+def _refuse_unknown_entry(via: str, matrix: Matrix, place: Place, path: Path) -> None:
+    """An entry that no stack of the matrix has is a mistake in the file; if some have it, the others are skipped."""
+    requests = {cell.stack_key: cell.plan_request for cell in matrix.all_cells() if cell.change.via == via}
+    known: set[str] = set()
+    for request in requests.values():
+        with suppress(SandboxError):  # an impossible stack is a reason to skip its cells
+            known |= entry_words(offline_plan(request))
+    if known and via not in known:
+        text = f"via: '{via}' is not a node or term of any stack"
+        raise refused_at(path, place, SandboxError(text, did_you_mean(via, known), "try: make plan PROFILE=…"))
+
+
+def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
+    """The first key with which a load is refused for the same reason, when the file's keys are applied one by one."""
+    change = Change()
+    for place, key in _keys_of(cell, matrix):
+        change = key.over(change)
+        try:
+            load_of(Cell(cell.levels, change), matrix)
+        except SandboxError as found:
+            if found.what == error.what:
+                return place
+    return ()
+
+
+def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
+    """Every key of a cell, each with its place; the workload before its options."""
+    chosen = {("common",), *(("factors", factor, level) for factor, level in cell.levels.items())}
+    for place, change in changes_of(matrix):
+        for name in Change.model_fields if place in chosen else ():
+            if name in change.model_fields_set:
+                yield (*place, name), Change.model_validate({name: getattr(change, name)})
+
+
+def apart_by_data(experiment: Experiment, loads: Sequence[BenchRequest]) -> Experiment:
+    """The experiment; of cells that could share a stack, only those do that share their data or consume it.
+
+    ``loads``: the load of each cell. Data with another prefix coexists, so it needs no other stack.
+    """
+    first: dict[tuple[object, ...], str] = {}
+    cells = []
+    for cell, load in zip(experiment.cells, loads, strict=True):
+        if need := load.data_need:
+            data = "used up" if load.consumes_data else need.key
+            if data != first.setdefault((cell.stack_key, need.prefix), data):
+                word = f"{cell.change.apart} {data}" if cell.change.apart else data
+                cell = Cell(cell.levels, cell.change.model_copy(update={"apart": word}))
+        cells.append(cell)
+    canary_of = cells[experiment.cells.index(experiment.canary_of)]
+    return replace(experiment, cells=tuple(cells), canary_of=canary_of)

@@ -1,7 +1,6 @@
 """The result folder of a matrix: a new one, or the one where an earlier start stopped."""
 
 import random
-from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,9 +12,9 @@ from sandbox.results.calibration import canary_differences, kind_of_canary, nois
 from sandbox.results.compare import Known
 from sandbox.results.manifest import CellPart, ComparisonPart, Manifest, MatrixPart
 from sandbox.results.store import ResultFolder, all_results, slug_of
-from sandbox.run.calibration_file import change_calibration, read_calibration
-from sandbox.run.open_run import LARGEST_SEED
-from sandbox.run.tool_commit import tool_commit
+from sandbox.run.bench import now, tool_commit
+from sandbox.run.machine import change_calibration, read_calibration
+from sandbox.run.state import LARGEST_SEED
 
 FINAL = ("ok", "failed", "skipped")
 """A run with another status is repeated when the matrix resumes."""
@@ -51,7 +50,7 @@ def begin(resolved: Resolved, results: Path) -> ResultFolder:
         slug=slug_of(f"matrix-{matrix.name}"),
         profile=resolved.experiment.canary_of.change.expression,
         command=list(resolved.command),
-        started_utc=datetime.now(UTC).replace(microsecond=0),
+        started_utc=now(),
         tool_commit=tool_commit(),
         matrix=matrix_part(resolved),
     )

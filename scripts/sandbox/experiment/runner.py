@@ -1,16 +1,16 @@
-"""Runs a matrix: blocks in order, a record for each run as it ends; resumes where it stopped."""
+"""Runs a resolved experiment: blocks in order, a record for each run as it ends; resumes where it stopped."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.broken import dead_soon, death_message, is_broken, save_logs
+from sandbox.experiment.dataset import DatasetMaker
 from sandbox.experiment.estimate import load_s, overhead_s
-from sandbox.experiment.pool import StackPool
+from sandbox.experiment.pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, begin, part_of, unfinished
 from sandbox.experiment.schedule import ScheduledRun, schedule
@@ -20,14 +20,17 @@ from sandbox.results.record import Environment, Record
 from sandbox.results.store import ResultFolder
 from sandbox.results.variants import differences, not_in_effect, refusal, unasked
 from sandbox.run import in_client
-from sandbox.run.compose_record import record_without_stack
-from sandbox.run.execute import execute
-from sandbox.run.open_run import LARGEST_SEED, open_run, open_stack
-from sandbox.run.state import BenchRequest
-from sandbox.stack.protocol import RunningStack
+from sandbox.run.bench import now
+from sandbox.run.save import record_without_stack
+from sandbox.run.state import LARGEST_SEED, BenchRequest, open_run, open_stack
+from sandbox.run.steps import execute
+from sandbox.stack.engine import Docker
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
+from sandbox.stack.protocol import OnEvent, RunningStack
 from sandbox.stack.readiness import NotReadyError
+from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.in_client import ask_script
-from sandbox.workloads.common.model import Event, Progress, Second
+from sandbox.workloads.common.model import Event, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def run_matrix(
     finally:
         stacks.discard_all()
     runner.note_overhead(time.monotonic() - began)
-    result.finish(_now())
+    result.finish(now())
     return result
 
 
@@ -204,15 +207,14 @@ class _Runner:
         self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
     ) -> Record:
         """The record of a run whose stack was unavailable, or had died before it; with the logs of what failed."""
-        asked, name = self._asked(run), self.result.path.name
         reason = death_message(dead) or f"{error.what}: {error.known}"
-        profile = run.of.change.expression
-        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, _now())
-        folder = self.result.start_run(run.cell, run.block)
+        folder, files = self.result.start_run(run.cell, run.block), dict[str, str]()
         if isinstance(error, NotReadyError):
-            record = record.model_copy(update={"reason": error.what, "files": _save_log(folder, error)})
+            reason, files = error.what, _save_log(folder, error)
         elif stack is not None:
-            record = record.model_copy(update={"files": save_logs(stack, folder)})
+            files = logs_of(stack, folder)
+        asked, name, profile = self._asked(run), self.result.path.name, run.of.change.expression
+        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, now(), files)
         self.result.save(record, frozenset())
         return record
 
@@ -224,21 +226,13 @@ class _Runner:
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
-        series: list[Second] = []
-
-        def on_event(event: Event) -> None:
-            if isinstance(event, Second):
-                series.append(event)
-            self.on_event(event)
-
         asked = self._asked(run)
-        opening = open_stack(stack, asked, on_event)
+        opening = open_stack(stack, asked, self.on_event)
         if opening.down:
             raise SandboxError(
                 "its stack is incomplete", death_message(opening.down), "try: make doctor", ExitCode.ENVIRONMENT
             )
-        opened = open_run(opening, asked, self.result, run.cell, run.block, _now())
-        opened.series = series
+        opened = open_run(opening, asked, self.result, run.cell, run.block, now())
         opened.environment = self.machines.get(run.stack, opened.environment)
         record = execute(opened, self.result)
         self.machines[run.stack] = record.environment
@@ -269,17 +263,13 @@ class _Runner:
         baseline = self.must_be_like[record.cell]
         if baseline not in self.variables or record.status != "ok":
             return record
-        planned = [self._planned(each) for each in (baseline, self.stack_of_cell[record.cell])]
+        stacks = [self.resolved.stacks.get(name) for name in (baseline, self.stack_of_cell[record.cell])]
+        planned = [stack.variables if stack else {} for stack in stacks]
         wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
         if not wrong:
             return record
-        return self._failed(
-            record, f"unexpected configuration difference between variants: {'; '.join(map(str, wrong[:3]))}"
-        )
-
-    def _planned(self, stack: str) -> Mapping[str, str]:
-        """The variables that component, settings and SET= give the servers of a stack."""
-        return self.resolved.stacks[stack].variables if stack in self.resolved.stacks else {}
+        text = "; ".join(map(str, wrong[:3]))
+        return self._failed(record, f"unexpected configuration difference between variants: {text}")
 
     def _failed(self, record: Record, reason: str) -> Record:
         failed = record.model_copy(update={"status": "failed", "reason": reason})
@@ -287,7 +277,9 @@ class _Runner:
         return failed
 
     def _asked(self, run: ScheduledRun) -> BenchRequest:
-        return replace(self.resolved.cells[run.of.name].load, seed=_seed(self.part.seed, run.block))
+        """Its load: every variant of a block draws the same rows, another block others."""
+        seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
+        return replace(self.resolved.cells[run.of.name].load, seed=seed)
 
 
 def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
@@ -298,10 +290,57 @@ def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
     return {f"log_{error.node}": name}
 
 
-def _seed(seed: int, block: int) -> int:
-    """The load's seed: every variant of a block draws the same rows, another block others."""
-    return (seed + 7919 * block) % LARGEST_SEED + 1
+class _MatrixProgress:
+    """Passes events on, and keeps track of the matrix's progress."""
+
+    def __init__(self, on_event: Callable[[MatrixEvent], None]) -> None:
+        self.on_event = on_event
+        self.done = self.runs = 0
+
+    def __call__(self, event: MatrixEvent) -> None:
+        if isinstance(event, Advance):
+            self.done, self.runs = event.done, event.runs
+        self.on_event(event)
+
+    @property
+    def interrupted(self) -> SandboxError:
+        return SandboxError(
+            f"interrupted after {self.done} of {self.runs} runs" if self.runs else "interrupted before the first run",
+            "every run that ended is saved, and every stack of the matrix is removed",
+            "try: the same command again   (it resumes from there)",
+            ExitCode.INTERRUPTED,
+        )
 
 
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)
+def start(
+    resolved: Resolved,
+    results: Path,
+    on_event: Callable[[MatrixEvent], None],
+    note: Callable[[str], None],
+    progress: Callable[[], AbstractContextManager[OnEvent]],
+) -> ResultFolder:
+    """Runs the experiment on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
+
+    Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of saved runs.
+    """
+    docker, at = Docker(), _MatrixProgress(on_event)
+    prefix = f"matrix-{resolved.experiment.key[:6]}"
+    starter = StackStarter(progress, docker)
+    pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)
+    wait = "another command is running the same matrix; waiting for it"
+    try:
+        with locked(f"matrix-{resolved.experiment.key}", lambda: note(wait), LOCK_PATIENCE_S), measuring(note):
+            maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
+            starter.begin_alike(resolved.runnable_stacks, maker)
+            return run_matrix(resolved, pool, results, at)
+    except KeyboardInterrupt:
+        raise at.interrupted from None
+    except SandboxError as error:
+        if error.exit_code is ExitCode.INTERRUPTED:
+            raise at.interrupted from None  # while a stack was starting, whose error knows only that stack
+        if error.exit_code is ExitCode.ENVIRONMENT and at.runs:
+            known = f"{error.known}; {at.done} of {at.runs} runs are saved"
+            goes_on = "" if resolved.gate else " (it resumes from there)"
+            after = f"{error.next_step}; then the same command again{goes_on}"
+            raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
+        raise

@@ -1,19 +1,20 @@
 """One measurement of a running stack, in its own result folder."""
 
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sandbox import __version__
 from sandbox.errors import ExitCode
+from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, slug_of
-from sandbox.run.execute import execute
-from sandbox.run.open_run import open_run, open_stack
-from sandbox.run.state import BenchRequest
-from sandbox.run.tool_commit import tool_commit
+from sandbox.run.state import BenchRequest, open_run, open_stack
+from sandbox.run.steps import execute
 from sandbox.stack.protocol import RunningStack
-from sandbox.workloads.common.model import Event, Second
+from sandbox.workloads.common.model import Event
 
 CELL, BLOCK = "bench", 1
 
@@ -35,19 +36,10 @@ def bench(
     ``interrupted``. Raises SandboxError, before it writes anything, for a request that cannot be met; SecretFoundError
     for a record that would contain a password; any unexpected error once its record is written.
     """
-    series: list[Second] = []
-
-    def keep_series(event: Event) -> None:
-        if isinstance(event, Second):
-            series.append(event)
-        on_event(event)
-
-    opening = open_stack(stack, request, keep_series)
-    started = datetime.now(UTC).replace(microsecond=0)
-    slug = slug_of(f"{stack.profile}-{request.workload.name}")
+    opening, started = open_stack(stack, request, on_event), now()
     manifest = Manifest(
         kind="bench",
-        slug=slug,
+        slug=slug_of(f"{stack.profile}-{request.workload.name}"),
         profile=stack.profile,
         command=list(request.command),
         started_utc=started,
@@ -55,8 +47,27 @@ def bench(
     )
     result = ResultFolder.create(results, manifest)
     run = open_run(opening, request, result, CELL, BLOCK, started)
-    run.series = series
     try:
         return execute(run, result), result
     finally:
-        result.finish(datetime.now(UTC).replace(microsecond=0))
+        result.finish(now())
+
+
+def now() -> datetime:
+    """The time as records have it, UTC, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def tool_commit(checkout: Path = CHECKOUT) -> str | None:
+    """The version of this tool: ``9ada22637b1c``, or ``9ada22637b1c+`` with uncommitted changes.
+
+    The version number where it is installed from a wheel; None where git does not answer.
+    """
+    if not IN_CHECKOUT:
+        return __version__
+    command = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

@@ -1,25 +1,91 @@
-"""Verdicts on a run: were the settings in effect, did the load reach the servers, did all nodes survive. Pure."""
+"""Verdicts on a run: did the load reach the servers, did all nodes survive, are the matrix's conditions met. Pure."""
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from sandbox.plan.images import Text
 from sandbox.results.record import CheckRecord, Metrics, Status
-from sandbox.run.condition import CONDITION, Condition
 from sandbox.stack.protocol import SettingProof
+
+CONDITION = "condition"
+"""Prefix of the name of a condition's check in the record."""
+
 
 REACHED_SHARE = 0.98
 """Share of the load's statements that the servers must have counted; a proxy may answer a few on its own."""
-
 ALONE_SHARE = 1.1
 """Above this multiple of the load's statements, other clients were active too."""
-
 PROBES_PER_S = 20
 """Statements per second and server that probes, proxies and our own sampler may send."""
-
 SAMPLED_SHARE = 0.9
 
 ANSWERING_SHARE = 0.01
 """Below this share of the load's statements, a server did not take part in answering it."""
+
+
+def level_name(value: Any) -> str:
+    """The level as typed: YAML reads on, off, yes and no as booleans."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+def levels_by_factor(given: Any) -> Any:
+    """Both ``{threads: 64}`` and ``{threads: [64, 256]}`` as lists of names."""
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        str(factor): [level_name(each) for each in (levels if isinstance(levels, list) else [levels])]
+        for factor, levels in given.items()
+    }
+
+
+LevelsByFactor = Annotated[dict[str, list[str]], BeforeValidator(levels_by_factor)]
+
+
+class Condition(BaseModel):
+    """A status variable, summed over the servers that the load reaches, and its bound.
+
+    ``where``: levels at which it must hold, by factor; a factor that is not named does not matter.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    where: LevelsByFactor = Field(default_factory=dict)
+    status: Text
+    take: Literal["median", "highest", "increase"] = "median"
+    """Of the one-second samples: their median, the highest, or the last minus the first."""
+    at_most: float | None = None
+    below_share_of_threads: float | None = Field(default=None, gt=0)
+    """0.5: less than half the load's threads."""
+    because: str
+    """What it means when the condition is not met: the reason in the record."""
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> "Condition":
+        if (self.at_most is None) == (self.below_share_of_threads is None):
+            raise ValueError("a condition has one bound: at_most, or below_share_of_threads")
+        return self
+
+    def holds_for(self, levels: Mapping[str, str]) -> bool:
+        """Whether a cell with these levels must meet it."""
+        return all(levels.get(factor) in wanted for factor, wanted in self.where.items())
+
+    def met_by(self, value: float, threads: int) -> bool:
+        """Whether the value of a run with this many threads is within the bound."""
+        if self.at_most is not None:
+            return value <= self.at_most
+        return value < self._share * threads
+
+    def bound(self, threads: int) -> str:
+        """The bound in words."""
+        if self.at_most is not None:
+            return f"at most {self.at_most:g}"
+        return f"less than {self._share * threads:g}, {self._share:g} times the {threads} threads of the load"
+
+    @property
+    def _share(self) -> float:
+        return self.below_share_of_threads or 0.0
 
 
 def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
@@ -71,9 +137,9 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
 def nodes_alive(down_at_start: Mapping[str, str], died: Mapping[str, str]) -> CheckRecord:
     """Whether every node ran from start to end; ``died``: nodes that ran at the start but not at the end."""
     if died:
-        return _check("nodes_alive", "fail", "died during the run: " + _states(died))
+        return _check("nodes_alive", "fail", "died during the run: " + states(died))
     if down_at_start:
-        return _check("nodes_alive", "unknown", "not running at the start: " + _states(down_at_start))
+        return _check("nodes_alive", "unknown", "not running at the start: " + states(down_at_start))
     return _check("nodes_alive", "pass", "every node ran from start to end")
 
 
@@ -85,7 +151,7 @@ def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> 
         if not count or sampled.get(name, 0) < SAMPLED_SHARE * count
     }
     if short or not expected:
-        return _check("servers_sampled", "unknown", _states(short) or "no server to sample")
+        return _check("servers_sampled", "unknown", states(short) or "no server to sample")
     return _check("servers_sampled", "pass", f"{sum(sampled.values())} samples of {len(expected)} servers")
 
 
@@ -135,5 +201,6 @@ def _check(name: str, outcome: str, detail: str) -> CheckRecord:
     return CheckRecord.model_validate({"name": name, "verdict": outcome, "detail": detail})
 
 
-def _states(states: Mapping[str, str]) -> str:
+def states(states: Mapping[str, str]) -> str:
+    """Nodes, each with its state, in one line."""
     return "; ".join(f"{name}: {state}" for name, state in states.items())

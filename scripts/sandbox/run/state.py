@@ -1,17 +1,25 @@
-"""A run in progress: its request, what it works with, and what its steps have found so far."""
+"""A run: its request, how it opens on a stack, and what its steps have found so far."""
 
-from dataclasses import dataclass, field
+import random
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
-from sandbox.run.condition import Condition
+from sandbox.results.store import ResultFolder
+from sandbox.run.counters import ServerState, Usage
+from sandbox.run.judge import Condition
 from sandbox.run.sampler import Sampler
-from sandbox.run.snapshot import ServerState
-from sandbox.run.usage import Usage
-from sandbox.stack.protocol import RunningStack, ServerRole, StackNode
-from sandbox.workloads.common.model import Parameters, Second, Session
+from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
+from sandbox.workloads.common.model import DataNeed, Event, Parameters, Second, Session, Workload
 from sandbox.workloads.common.registry import NamedWorkload
+
+LARGEST_SEED = 2**31 - 2
+"""sysbench takes a signed 32-bit seed; the warm-up uses the seed plus 1."""
+_AT_WORK = ("writer", "reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,16 @@ class BenchRequest:
     """Conditions that the run's samples must meet for the run to be valid."""
     schema: str | None = None
     """Schema of the data on an external server; None: the one in its address."""
+
+    @property
+    def data_need(self) -> DataNeed | None:
+        """The data that the load works on; None: it needs none."""
+        return self.workload.workload.data_needed(self.parameters)
+
+    @property
+    def consumes_data(self) -> bool:
+        """Whether the load uses its data up, so that it is made again for each phase."""
+        return self.workload.workload.consumes_data
 
 
 class RunEndedError(Exception):
@@ -54,8 +72,8 @@ class Run:
     roles: dict[str, ServerRole | None]
     secrets: frozenset[str]
     down_at_start: dict[str, str]
+    series: list[Second]
     checks: list[CheckRecord] = field(default_factory=list)
-    series: list[Second] = field(default_factory=list)
     preparation: PreparationRecord | None = None
     load_command: tuple[str, ...] | None = None
     metrics: Metrics = field(default_factory=Metrics)
@@ -69,6 +87,11 @@ class Run:
     environment: Environment = field(default_factory=Environment)
     """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """What its request asks for."""
+        return self.request.workload.workload
 
     @property
     def live_servers(self) -> list[StackNode]:
@@ -86,3 +109,99 @@ class Run:
         path.parent.mkdir(exist_ok=True)
         self.files[word] = name
         return path
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A stack as a run finds it, queried once. ``series``: the seconds of load, as they come."""
+
+    session: Session
+    nodes: tuple[StackNode, ...]
+    roles: dict[str, ServerRole | None]
+    down: dict[str, str]
+    series: list[Second]
+
+
+def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[Event], None]) -> Opening:
+    """Where the load goes and where it comes from.
+
+    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, exit 4 for a stack that cannot take a load.
+    """
+    seed, series = _seed(request.seed), list[Second]()
+    nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
+    entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
+    client = next((node.name for node in nodes if node.kind == "client"), None)
+    if client is None or client in down:
+        what = f"stack {stack.name} has no running client node"
+        raise SandboxError(what, "the load runs in the client node", "try: make ps", ExitCode.ENVIRONMENT)
+    servers = [
+        node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down
+    ]
+    writer = _writer(entry, servers, roles, stack.name)
+    # A server that neither writes nor follows the writer never gets the load's writes.
+    servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in _AT_WORK]
+
+    def keep_series(event: Event) -> None:
+        if isinstance(event, Second):
+            series.append(event)
+        on_event(event)
+
+    session = Session(stack, client, entry, writer, servers, request.parameters, seed, keep_series)
+    return Opening(session, tuple(nodes), dict(roles), dict(down), series)
+
+
+def open_run(
+    opening: Opening, request: BenchRequest, result: ResultFolder, cell: str, block: int, started_utc: datetime
+) -> Run:
+    """The run before its first step, with its folder in the result."""
+    return Run(
+        stack=opening.session.stack,
+        request=request,
+        folder=result.start_run(cell, block),
+        run_id=f"{result.path.name}/{cell}.{block}",
+        cell=cell,
+        block=block,
+        started_utc=started_utc,
+        session=opening.session,
+        nodes=opening.nodes,
+        roles=opening.roles,
+        secrets=opening.session.stack.secrets(),
+        down_at_start=opening.down,
+        series=opening.series,
+    )
+
+
+def _in_schema(entry: EntryPoint, schema: str | None) -> EntryPoint:
+    """The entry point with SCHEMA= in place of the schema of EXTERNAL=. Raises SandboxError (exit 2)."""
+    if schema is None:
+        return entry
+    if entry.via != "external":
+        known = f"{entry.via} is a sandbox server, where the load uses the schema {entry.schema}"
+        raise SandboxError(f"SCHEMA={schema} applies only to an external server", known, "try: make bench")
+    if not re.fullmatch(r"[A-Za-z0-9_$]{1,64}", schema):
+        known = "a schema name has 1 to 64 letters, digits, _ or $"
+        raise SandboxError(f"SCHEMA={schema} is not valid", known, "try: make bench SCHEMA=sbtest2")
+    return replace(entry, schema=schema)
+
+
+def _seed(asked: int | None) -> int:
+    if asked is None:
+        return random.SystemRandom().randint(1, LARGEST_SEED)
+    if not 1 <= asked <= LARGEST_SEED:
+        what = f"SEED={asked} is not valid"
+        raise SandboxError(what, f"a seed is a number from 1 to {LARGEST_SEED}", "try: make bench SEED=1")
+    return asked
+
+
+def _writer(
+    entry: EntryPoint, servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None], stack: str
+) -> EntryPoint:
+    """The entry point itself where it is a writer, else the first writer of its group."""
+    # An external server is not asked for its role: it accepts writes or returns an error.
+    writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
+    chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))
+    if chosen is None or chosen.port is None:
+        text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
+        what = f"group {entry.group_index} of stack {stack} has no writer"
+        raise SandboxError(what, text or "none of its servers is running", "try: make ps", ExitCode.ENVIRONMENT)
+    return replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, via="writer", multiplexes=False)

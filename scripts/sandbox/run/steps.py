@@ -1,22 +1,92 @@
-"""The steps of a bench, in order: each takes the run and adds what it finds, or ends it."""
+"""The steps of a run in order, then its record, whatever their outcome."""
 
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from sandbox.results.record import PreparationRecord
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.results.record import PreparationRecord, Record, Status
+from sandbox.results.store import ResultFolder
 from sandbox.run import judge
-from sandbox.run.host_load import host_load
+from sandbox.run.counters import (
+    ServerState,
+    conflicts_by_code,
+    cpu_per_transaction,
+    read_usage,
+    restarted,
+    statements_answered,
+    take_snapshots,
+    used,
+)
+from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
-from sandbox.run.snapshot import ServerState, conflicts_by_code, restarted, statements_answered, take_snapshots
+from sandbox.run.save import collect, compose_record
 from sandbox.run.state import Run, RunEndedError
-from sandbox.run.usage import cpu_per_transaction, read_usage, used
 from sandbox.stack.protocol import StackNode
-from sandbox.workloads.common.model import Outcome, Progress, Session
+from sandbox.workloads.common.model import Outcome, Progress, Session, WorkloadError
 from sandbox.workloads.common.prepared import without_watermark, write_watermark
 
 CATCH_UP_LIMIT_S = 300.0
 CATCH_UP_INTERVAL_S = 0.2
+
+
+def execute(run: Run, result: ResultFolder) -> Record:
+    """Runs the steps and saves the record in ``result``. An unexpected error propagates once its record is saved.
+
+    Raises SecretFoundError for a record that would contain a password.
+    """
+    try:
+        status, reason = _take_steps(run)
+    except Exception as error:
+        _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
+        raise
+    return _leave(run, result, status, reason)
+
+
+def _take_steps(run: Run) -> tuple[Status, str | None]:
+    name = next(iter(STEPS))
+    try:
+        for name, step in STEPS.items():
+            run.session.on_event(Progress(name, "begins"))
+            step(run)
+    except RunEndedError as end:
+        return _explained(run, end.status, end.reason)
+    except WorkloadError as error:
+        return _explained(run, "failed", str(error))
+    except TimeoutError as error:
+        return "infra_error", f"during {name}: {error}"
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}"
+    except KeyboardInterrupt:
+        return "interrupted", f"interrupted during {name}"
+    finally:
+        if run.sampler is not None:
+            run.sampler.close()
+    return "ok", None
+
+
+def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
+    """A failure after a node's death, or after the engine stopped answering, is not the workload's."""
+    try:
+        dead = died(run) if status == "failed" else {}
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}; then: {reason}"
+    return ("infra_error", f"died during the run: {judge.states(dead)}; then: {reason}") if dead else (status, reason)
+
+
+def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
+    try:
+        run.session.on_event(Progress("save", "record, logs, samples"))
+        collect(run)
+    except KeyboardInterrupt:
+        status, reason = "interrupted", reason or "interrupted while saving logs"
+    record = compose_record(run, status, reason)
+    result.save(record, run.secrets)
+    return record
 
 
 def prove_settings(run: Run) -> None:
@@ -32,18 +102,22 @@ def prepare(run: Run) -> None:
     run.preparation = _prepare(run)
 
 
+def _prepare(run: Run) -> PreparationRecord | None:
+    return run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
+
+
 def warm_up(run: Run) -> None:
     """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
     _sampler(run)
     read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
     if not run.session.parameters.warmup_s:
         return
-    outcome = run.request.workload.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
+    outcome = run.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
     if outcome.failure:
         run.metrics = outcome.metrics.model_copy(update={"tps_sd_1s": None, "points_1s": None})
         run.load_command = outcome.command
         raise RunEndedError("failed", f"during the warm-up: {outcome.failure}")
-    if run.request.workload.workload.consumes_data:
+    if run.workload.consumes_data:
         _prepare(run)
 
 
@@ -69,8 +143,17 @@ def wait_until_applied(session: Session) -> None:
         time.sleep(CATCH_UP_INTERVAL_S)
 
 
+def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
+    members = [server for server in servers if server.kind == "database"]
+    if len(members) < 2 or members[0].topology != "single":
+        return list(servers)
+    first = members[0].name == writer
+    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
 def measure(run: Run) -> None:
-    """The load, with the servers' status before, each second, and after."""
+    """The load, with the servers' status before, each second, and after; then the verdicts on it."""
     session, sampler = run.session, _sampler(run)
     try:
         with sampler:
@@ -82,12 +165,13 @@ def measure(run: Run) -> None:
         expected = dict.fromkeys(run.before, len(sampler.host_lines))
         run.checks.append(judge.servers_sampled(sampler.sampled, expected))
     run.load_command = outcome.command
-    run.checks += run.request.workload.workload.check(session)
+    run.checks += run.workload.check(session)
     names = [server.name for server in session.servers]
-    for each in run.request.conditions:
-        threads, seen = session.parameters.threads, sampler.watched[each.status]
-        run.checks.append(judge.condition_met(each, threads, seen, names))
-    _judge(run, outcome)
+    run.checks += [
+        judge.condition_met(each, session.parameters.threads, sampler.watched[each.status], names)
+        for each in run.request.conditions
+    ]
+    _judge(run, outcome, names)
 
 
 def _sampler(run: Run) -> Sampler:
@@ -95,49 +179,49 @@ def _sampler(run: Run) -> Sampler:
     if run.sampler is None:
         watched = {condition.status for condition in run.request.conditions}
         path = run.keep("samples", "samples.jsonl")
-        run.sampler = Sampler(run.session.stack, run.session.client, run.live_servers, path, watched)
+        run.sampler = Sampler(run.stack, run.session.client, run.live_servers, path, watched)
     return run.sampler
+
+
+def _snapshots_before(run: Run) -> dict[str, ServerState]:
+    taken = take_snapshots(run.stack, run.session.client, run.live_servers)
+    silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
+    if silent:
+        raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
+    return _answered(taken)
 
 
 def _load_between_snapshots(run: Run) -> Outcome:
     before = read_usage(run.stack, run.live_nodes)
     try:
-        return run.request.workload.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
+        return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
     finally:
         run.usage = used(before, read_usage(run.stack, run.live_nodes))
-        session = run.session
-        run.after = _answered(take_snapshots(session.stack, session.client, run.live_servers))
+        run.after = _answered(take_snapshots(run.stack, run.session.client, run.live_servers))
 
 
-def _judge(run: Run, outcome: Outcome) -> None:
+def _answered(taken: dict[str, ServerState | str]) -> dict[str, ServerState]:
+    return {name: answer for name, answer in taken.items() if isinstance(answer, ServerState)}
+
+
+def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
     """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
-    session = run.session
-    names = [server.name for server in session.servers]
-    answered = statements_answered(run.before, run.after, names)
-    run.answered = judge.answering(outcome.metrics, answered)
-    by_code = outcome.metrics.conflicts_by_code
+    metrics, failure = outcome.metrics, outcome.failure
+    answered = statements_answered(run.before, run.after, servers)
+    run.answered = judge.answering(metrics, answered)
+    by_code = metrics.conflicts_by_code
     if by_code is None:
-        by_code = conflicts_by_code(outcome.metrics.conflicts, run.before, run.after, names)
-    group, transactions = session.entry.group_index, outcome.metrics.transactions
-    cpu = cpu_per_transaction(run.usage, run.live_nodes, group, transactions)
-    run.metrics = outcome.metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
+        by_code = conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
+    cpu = cpu_per_transaction(run.usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
+    run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
     run.checks += [
         judge.nodes_alive(run.down_at_start, died(run)),
-        judge.load_reached(run.metrics, outcome.failure, answered),
-        judge.load_alone(run.metrics, outcome.failure, answered),
+        judge.load_reached(metrics, failure, answered),
+        judge.load_alone(metrics, failure, answered),
     ]
-    status, reason = judge.verdict(outcome.failure, run.checks)
+    status, reason = judge.verdict(failure, run.checks)
     if reason is not None:
         raise RunEndedError(status, reason)
-
-
-def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
-    members = [server for server in servers if server.kind == "database"]
-    if len(members) < 2 or members[0].topology != "single":
-        return list(servers)
-    first = members[0].name == writer
-    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
 
 
 def died(run: Run) -> dict[str, str]:
@@ -145,26 +229,14 @@ def died(run: Run) -> dict[str, str]:
     dead = {name: state for name, state in run.stack.dead_nodes().items() if name not in run.down_at_start}
     unheard = [name for name in run.before if name not in run.after] if run.after else []
     silent = dict.fromkeys(unheard, "its server did not answer after the load")
-    again = {
-        name: "its server restarted"
-        for name, first in run.before.items()
-        if name in run.after and restarted(first, run.after[name])
-    }
-    return {**silent, **again, **dead}
+    again = [name for name in run.before if name in run.after and restarted(run.before[name], run.after[name])]
+    return {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
 
 
-def _prepare(run: Run) -> PreparationRecord | None:
-    return run.request.workload.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
-
-
-def _snapshots_before(run: Run) -> dict[str, ServerState]:
-    taken = take_snapshots(run.session.stack, run.session.client, run.live_servers)
-    silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
-    if silent:
-        text = "; ".join(f"{name}: {reason}" for name, reason in silent.items())
-        raise RunEndedError("infra_error", f"a server does not answer: {text}")
-    return _answered(taken)
-
-
-def _answered(taken: dict[str, ServerState | str]) -> dict[str, ServerState]:
-    return {name: answer for name, answer in taken.items() if isinstance(answer, ServerState)}
+STEPS: dict[str, Callable[[Run], None]] = {
+    "prove settings": prove_settings,
+    "prepare": prepare,
+    "warm up": warm_up,
+    "catch up": catch_up,
+    "measure": measure,
+}

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.errors import SandboxError
 from sandbox.experiment.file import find_matrix, read_matrix
-from sandbox.experiment.loads import loads_of_file
+from sandbox.experiment.resolve import loads_of_file
 from sandbox.experiment.selection import make_experiment
 
 GOOD = """\

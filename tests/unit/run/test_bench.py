@@ -1,6 +1,7 @@
 """One measurement from start to record, on a stack without Docker."""
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,8 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.results.record import CheckRecord, Record
 from sandbox.run import steps
-from sandbox.run.bench import EXIT_CODES, bench
-from sandbox.run.open_run import open_stack
-from sandbox.run.state import BenchRequest
+from sandbox.run.bench import EXIT_CODES, bench, tool_commit
+from sandbox.run.state import BenchRequest, open_stack
 from sandbox.stack.protocol import EntryPoint, SettingProof
 from sandbox.workloads.common.model import Event, Parameters, Progress, Second, Session
 from sandbox.workloads.common.own import own_workload
@@ -345,3 +345,25 @@ def test_a_schema_is_chosen_on_somebody_elses_server_alone(tmp_path: Path) -> No
         open_stack(FakeStack(), request, lambda _: None)
     with pytest.raises(SandboxError, match="SCHEMA=a-b is not valid"):
         open_stack(stack, replace(request, schema="a-b"), lambda _: None)
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    command = ["git", "-C", str(folder), *identity, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_commit_with_a_plus_for_changed_files(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "file").write_text("1")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    git(tmp_path, "tag", "v1")
+    commit = git(tmp_path, "rev-parse", "--short=12", "HEAD")
+    assert tool_commit(tmp_path) == commit, "the commit itself, whatever tags there are"
+    (tmp_path / "file").write_text("2")
+    assert tool_commit(tmp_path) == f"{commit}+"
+
+
+def test_outside_of_git_nothing_is_known(tmp_path: Path) -> None:
+    assert tool_commit(tmp_path / "none") is None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sandbox.as_typed import as_typed
+from sandbox.registry import as_typed
 from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries

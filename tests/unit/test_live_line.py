@@ -7,8 +7,7 @@ import pty
 import struct
 import termios
 
-from sandbox.commands.common.live_line import fitted
-from sandbox.commands.common.matrix_line import MatrixLine
+from sandbox.commands.common.live_line import MatrixLine, fitted
 from sandbox.experiment.definition import Cell, Change
 from sandbox.experiment.runner import Advance
 from sandbox.experiment.schedule import ScheduledRun

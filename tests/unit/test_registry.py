@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox.as_typed import as_typed
+from sandbox.registry import as_typed
 
 
 @pytest.mark.parametrize(

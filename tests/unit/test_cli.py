@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from sandbox.cli import main
-from sandbox.cli_errors import as_sandbox_error
+from sandbox.cli import as_sandbox_error, main
 from sandbox.commands.help import command as help_command
 from sandbox.errors import ExitCode, natural_order
 from sandbox.places import CHECKOUT

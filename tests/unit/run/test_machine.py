@@ -1,14 +1,16 @@
-"""The fingerprint of the machine, put together from engine, client and server nodes."""
+"""The machine: its fingerprint as the client node reads it, and its load while a run measured."""
 
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sandbox.run.fingerprint import file_system_of, take_fingerprint
+from sandbox.results.record import HostLoad
+from sandbox.run.counters import ServerState
 from sandbox.run.in_client import fingerprint
-from sandbox.run.snapshot import ServerState
+from sandbox.run.machine import file_system_of, host_load, take_fingerprint
 from unit.fake_stack import MOUNTS, FakeStack
 
 
@@ -52,3 +54,34 @@ def test_a_machine_with_the_flag_is_a_virtual_one(monkeypatch: pytest.MonkeyPatc
     assert fingerprint.virtualization("flags\t: fpu hypervisor sse\n") == "unnamed hypervisor"
     assert fingerprint.virtualization("flags\t: fpu sse\n") == "none"
     assert fingerprint.virtualization("CPU part\t: 0xd0c\n") is None
+
+
+def line(t_s: float, user: int, idle: int, steal: int, cpu_us: int, load: float = 1.0) -> dict[str, Any]:
+    """One host line of the sampler."""
+    ticks = {"user": user, "idle": idle, "iowait": 0, "steal": steal}
+    stalled = {"cpu": {"some": cpu_us}, "io": {"some": 0, "full": 0}, "memory": None}
+    return {"t_s": t_s, "host": {"cpu_ticks": ticks, "stalled_us": stalled, "load_average": load}}
+
+
+def test_shares_of_the_window() -> None:
+    lines = [line(0, 0, 0, 0, 0), line(1, 80, 20, 0, 500_000, 3.0), line(2, 120, 60, 20, 1_000_000)]
+    load = host_load(lines)
+    assert (load.seconds, load.cpu_busy_percent, load.steal_percent) == (2.0, 70.0, 10.0)
+    assert load.steal_percent_max_1s == 20.0
+    assert load.pressure_cpu_some_percent == 50.0
+    assert load.load_average_1min_max == 3.0
+
+
+def test_no_pressure_information_is_null_and_no_stall_is_zero() -> None:
+    load = host_load([line(0, 0, 0, 0, 0), line(1, 1, 1, 0, 0)])
+    assert load.pressure_memory_some_percent is None
+    assert load.pressure_io_full_percent == 0.0
+
+
+def test_one_line_is_no_window() -> None:
+    assert host_load([line(0, 0, 0, 0, 0)]) == HostLoad()
+
+
+def test_no_tick_is_null() -> None:
+    load = host_load([line(0, 1, 1, 0, 0), line(1, 1, 1, 0, 0)])
+    assert load.cpu_busy_percent is None and load.steal_percent_max_1s is None

@@ -1,0 +1,235 @@
+"""What servers and nodes count: variables, status, conflicts, CPU time and block I/O, and the differences."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sandbox.errors import SandboxError
+from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.sql import QueryResult, Rows, Statement, ask, targets_of
+
+CONFLICT_CODES = (1213, 1205, 1020, 3101)
+"""Deadlock, lock wait timeout, record changed since it was read, certification conflict of Group Replication."""
+
+_MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_local_bf_aborts")
+"""MariaDB does not count errors by code; clients get error 1213 for everything that these count."""
+
+_DELTA_PREFIXES = (
+    *("Com_", "Handler_", "Innodb_", "wsrep_", "Questions", "Queries", "Bytes_", "Connections", "Aborted_"),
+    *("Created_tmp_", "Select_", "Sort_", "Binlog_", "Slow_queries", "Table_locks_", "Threads_created"),
+)
+
+_STATEMENTS: tuple[Statement, ...] = (
+    "SELECT @@version, @@version_comment, @@datadir",
+    "SHOW GLOBAL VARIABLES",
+    "SHOW GLOBAL STATUS",
+    # Last, because a failing statement ends the answer: only MySQL 8.0 and later have this table.
+    (
+        "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error"
+        " WHERE ERROR_NUMBER IN (%s, %s, %s, %s)",
+        CONFLICT_CODES,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """One server at one moment. ``conflicts`` by code since it started; None where it does not count them."""
+
+    version: str
+    data_folder: str
+    variables: Mapping[str, str]
+    status: Mapping[str, int | float]
+    conflicts: Mapping[str, int] | None
+
+
+def take_snapshots(stack: RunningStack, client: str, servers: Iterable[StackNode]) -> dict[str, ServerState | str]:
+    """Asks all servers at once; returns each server's snapshot, or why it is missing, by name."""
+    answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
+    return {name: _snapshot(answer) for name, answer in answers.items()}
+
+
+def _snapshot(answer: QueryResult) -> ServerState | str:
+    if not answer.rows(2):
+        return answer.error or "no answer"
+    version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
+    numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
+    status = {name: value for name, value in numbers if value is not None}
+    variables = {str(name): str(value) for name, value in answer.rows(1)}
+    return ServerState(_version(version, comment), folder, variables, status, _conflicts(answer.rows(3), status))
+
+
+def _version(version: str, comment: str) -> str:
+    """Version and vendor, without the message to the user that some vendors add after a dash."""
+    vendor = comment.partition("--")[0].strip("() ")
+    return f"{version} ({vendor})" if vendor else version
+
+
+def _number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None
+
+
+def _conflicts(rows: Rows, status: Mapping[str, int | float]) -> dict[str, int] | None:
+    if rows:
+        return {str(code): int(str(raised)) for code, raised in rows}
+    counters = [int(status[name]) for name in _MARIADB_DEADLOCKS if name in status]
+    return {"1213": sum(counters)} if counters else None
+
+
+def status_delta(before: ServerState, after: ServerState) -> dict[str, int | float]:
+    """After minus before, of every counter and gauge worth keeping that both snapshots have."""
+    names = [name for name in before.status if name.startswith(_DELTA_PREFIXES) and name in after.status]
+    return {name: round(after.status[name] - before.status[name], 6) for name in sorted(names)}
+
+
+def restarted(before: ServerState, after: ServerState) -> bool:
+    """Whether the server restarted in between: its counters then started from zero."""
+    return after.status.get("Uptime", 0) < before.status.get("Uptime", 0)
+
+
+def statements_answered(
+    before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+) -> dict[str, int]:
+    """Statements that clients sent to each server between the snapshots; servers that lack either are left out."""
+    return {
+        name: int(after[name].status["Questions"] - before[name].status["Questions"])
+        for name in names
+        if name in before and name in after and not restarted(before[name], after[name])
+    }
+
+
+def conflicts_by_code(
+    conflicts: int | None, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+) -> dict[str, int] | None:
+    """The load's conflicts by code, as the servers counted them; ``other``: conflicts that they did not count.
+
+    None where a server does not count codes, or where the servers counted more conflicts than the load had.
+    """
+    if not conflicts:
+        return None if conflicts is None else {}
+    counted: dict[str, int] = {}
+    for name in names:
+        first, last = before.get(name), after.get(name)
+        if first is None or last is None or first.conflicts is None or last.conflicts is None:
+            return None
+        for code, raised in last.conflicts.items():
+            counted[code] = counted.get(code, 0) + raised - first.conflicts.get(code, 0)
+    rest = conflicts - sum(counted.values())
+    if rest < 0:
+        return None
+    return {code: count for code, count in {**counted, "other": rest}.items() if count}
+
+
+Number = TypeVar("Number", int, float)
+_LIMIT_S = 10.0
+
+# Shell built-ins only, so that a request costs the node no process. An answer is one line.
+_COUNTERS = r"""
+cd /sys/fs/cgroup || exit
+while read -r _; do
+  printf '\036'
+  for file in cpu.stat io.stat cpuacct/cpuacct.usage blkio/blkio.throttle.io_service_bytes; do
+    [ -r "$file" ] || continue
+    printf '%s;' "${file##*/}"
+    while read -r line; do printf '%s %s;' "${file##*/}" "$line"; done <"$file"
+  done
+  printf '\n'
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Usage of one node since it started: CPU seconds, bytes. None: its cgroup does not count it."""
+
+    cpu_s: float | None
+    read_bytes: int | None
+    written_bytes: int | None
+
+
+def read_usage(stack: RunningStack, nodes: Iterable[StackNode]) -> dict[str, Usage]:
+    """Usage by node, all asked at once; nodes without a container or an answer are left out."""
+    asked = [node.name for node in nodes if node.has_container]
+    with ThreadPoolExecutor(max_workers=max(1, len(asked))) as pool:
+        found = pool.map(lambda name: _usage_of(stack, name), asked)
+        return {name: usage for name, usage in zip(asked, found, strict=True) if usage}
+
+
+def _usage_of(stack: RunningStack, node: str) -> Usage | None:
+    try:
+        answer = stack.ask_session(node, ["sh", "-c", _COUNTERS], "?", _LIMIT_S)
+    except (SandboxError, TimeoutError):
+        return None
+    return usage_in(answer.stdout) if answer.code == 0 else None
+
+
+def usage_in(counters: str) -> Usage:
+    """Parses lines of cgroup files, each with its file's name before it and a semicolon after it.
+
+    Sources: the kernel's admin-guide, cgroup-v2 (cpu.stat in µs, io.stat) and cgroup-v1 (cpuacct.usage in ns,
+    blkio.throttle.io_service_bytes).
+    """
+    lines = [line.split() for line in counters.split(";")]
+    times = [int(words[2]) / 1e6 for words in lines if words[:2] == ["cpu.stat", "usage_usec"]]
+    times += [int(words[1]) / 1e9 for words in lines if words[:1] == ["cpuacct.usage"] and len(words) > 1]
+    return Usage(times[0] if times else None, _bytes(lines, "rbytes", "Read"), _bytes(lines, "wbytes", "Write"))
+
+
+def _bytes(lines: list[list[str]], key: str, word: str) -> int | None:
+    """Sum over devices of ``8:0 rbytes=1 wbytes=2 …`` (v2) or ``8:0 Read 1`` (v1).
+
+    None without such a file, and in v1 where it lists no device, since that kernel counts only what it throttles.
+    """
+    v2 = [text.split("=") for words in lines if words[:1] == ["io.stat"] for text in words if "=" in text]
+    v1 = [words[2:] for words in lines if words[:1] == ["blkio.throttle.io_service_bytes"] and len(words) == 4]
+    counts = any(words == ["io.stat"] for words in lines) or bool(v1)
+    return sum(int(value) for name, value in [*v2, *v1] if name in (key, word)) if counts else None
+
+
+def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, Usage]:
+    """Usage of each node in between; without nodes that restarted, whose counters started from zero."""
+    pairs = {name: (before[name], last) for name, last in after.items() if name in before}
+    grown = {name: (first, last) for name, (first, last) in pairs.items() if (last.cpu_s or 0) >= (first.cpu_s or 0)}
+    return {
+        name: Usage(
+            _less(first.cpu_s, last.cpu_s),
+            _less(first.read_bytes, last.read_bytes),
+            _less(first.written_bytes, last.written_bytes),
+        )
+        for name, (first, last) in grown.items()
+    }
+
+
+def cpu_per_transaction(
+    usage: Mapping[str, Usage], nodes: Iterable[StackNode], group: int | None, transactions: int | None
+) -> dict[str, float | None]:
+    """The three CPU metrics, ms per transaction (docs/statistics.md, rule 11); ``group``: the one under load.
+
+    A metric is None without transactions, without such a node, and where one of its nodes has no reading: a partial
+    sum would be wrong.
+    """
+    of_group = [node for node in nodes if node.group_index == group or node.kind == "client"]
+    parts = {
+        "server_cpu_ms_per_tx": [node.name for node in of_group if node.is_server],
+        "proxy_cpu_ms_per_tx": [node.name for node in of_group if node.kind == "proxy"],
+        "client_cpu_ms_per_tx": [node.name for node in of_group if node.kind == "client"],
+    }
+    return {metric: _per_transaction(usage, names, transactions) for metric, names in parts.items()}
+
+
+def _per_transaction(usage: Mapping[str, Usage], names: list[str], transactions: int | None) -> float | None:
+    times = [usage[name].cpu_s for name in names if name in usage]
+    known = [time for time in times if time is not None]
+    if not transactions or not names or len(known) < len(names):
+        return None
+    return round(1000 * sum(known) / transactions, 6)
+
+
+def _less(first: Number | None, last: Number | None) -> Number | None:
+    return None if first is None or last is None else last - first
