@@ -4,7 +4,6 @@ import os
 import sys
 import threading
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from sandbox.registry import as_typed
@@ -20,13 +19,18 @@ _STYLES = {"ready": "green", "here": "green", "failed": "bold red", "stopped": "
 _SETTLED = ("ready", "failed", "stopped", "here")
 
 
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a line can be overwritten there."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class ProgressDisplay:
     """Shows events; thread-safe. As a context manager it ends the live table before anything else is printed."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
         """``command`` starts every plain line: ``up``. The first line is printed at once."""
         self._command, self._stream = command, stream or sys.stderr
-        self._terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._terminal = is_terminal(self._stream)
         self._guard = threading.RLock()
         self._rows: dict[str, NodeEvent | ImageEvent] = {}
         self._since: dict[str, float] = {}
@@ -35,9 +39,7 @@ class ProgressDisplay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -53,7 +55,9 @@ class ProgressDisplay:
             if isinstance(event, Note):
                 self.line(event.text)
             elif isinstance(event, LogTail):
-                self._show_log(event)
+                self.close()
+                self._stream.writelines(f"{event.node} | {text}\n" for text in event.lines)
+                self._stream.flush()
             else:
                 self._show_row(event)
 
@@ -64,12 +68,6 @@ class ProgressDisplay:
                 self._live.console.print(as_typed(text), markup=False, highlight=False)
             else:
                 print(f"{self._command}  {as_typed(text)}", file=self._stream, flush=True)
-
-    def _show_log(self, event: LogTail) -> None:
-        self.close()
-        for text in event.lines:
-            print(f"{event.node} | {text}", file=self._stream)
-        self._stream.flush()
 
     def _show_row(self, event: NodeEvent | ImageEvent) -> None:
         name = _name(event)
@@ -109,9 +107,8 @@ class ProgressDisplay:
 def plain(event: NodeEvent | ImageEvent) -> str:
     """One event as a line of text: ``galera1  ready  7.9 s  3,Primary,4``."""
     seconds = f"{event.seconds:.1f} s" if event.seconds else ""
-    return "  ".join(
-        part for part in (f"{_name(event):<12}", f"{event.state:<{_STATE_WIDTH}}", seconds, _detail(event)) if part
-    ).rstrip()
+    parts = (f"{_name(event):<12}", f"{event.state:<{_STATE_WIDTH}}", seconds, _detail(event))
+    return "  ".join(part for part in parts if part).rstrip()
 
 
 def _name(event: NodeEvent | ImageEvent) -> str:

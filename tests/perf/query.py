@@ -22,8 +22,8 @@ _SQL = "select workload, server_version, count(*), avg(tps), median(latency_p95_
 _ASK = """
 import sys
 from pathlib import Path
-from sandbox.commands.query import QueryOptions, run
-sys.exit(run(QueryOptions(sys.argv[2]), Path(sys.argv[1])))
+from sandbox.commands.query import run
+sys.exit(run(sys.argv[2], results=Path(sys.argv[1])))
 """
 
 

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.commands import bench
-from sandbox.commands.bench import BenchOptions
 from sandbox.stack.snapshots.background import somebody_measures
-
-OPTIONS = BenchOptions("oltp_read_only", [], {}, None, None, False)
 
 
 def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,8 +18,8 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
         return SimpleNamespace(status="ok"), SimpleNamespace(path=tmp_path)
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(bench, "find_stack", lambda *_: SimpleNamespace(project="p", name="default"))
     monkeypatch.setattr(bench, "bench", measured)
     monkeypatch.setattr(bench, "_print", lambda *_: None)
-    assert bench.run(None, OPTIONS) == 0
+    stack: Any = SimpleNamespace(project="p", name="default")
+    assert bench.run(stack, bench.bench_request("oltp_read_only", [], {}), as_json=False) == 0
     assert seen == [True] and not somebody_measures()

@@ -13,13 +13,13 @@ import pytest
 
 from perf.query import make_result
 from sandbox.commands.common.find_result import find_result
-from sandbox.commands.compare import CompareOptions, gate_code
+from sandbox.commands.compare import gate_code
 from sandbox.commands.compare import run as compare
 from sandbox.commands.export import ExportOptions
 from sandbox.commands.export import run as export
 from sandbox.commands.history import HistoryOptions
 from sandbox.commands.history import run as history
-from sandbox.commands.query import QueryOptions, needed_parts
+from sandbox.commands.query import needed_parts
 from sandbox.commands.query import run as query
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.store import ResultFolder
@@ -55,18 +55,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_query_prints_a_table_json_or_csv(tmp_path: Path, capsys: Printed) -> None:
     a_result(tmp_path)
     sql = "select cell, count(*) as n from runs group by cell order by cell"
-    assert query(QueryOptions(sql), tmp_path) == 0
+    assert query(sql, results=tmp_path) == 0
     assert capsys.readouterr().out == "cell    n\ncanary  8\noff     8\non      8\n"
-    query(QueryOptions(sql, as_json=True), tmp_path)
+    query(sql, as_json=True, results=tmp_path)
     assert json.loads(capsys.readouterr().out)[1] == {"cell": "off", "n": 8}
-    query(QueryOptions(sql, as_csv=True), tmp_path)
+    query(sql, as_csv=True, results=tmp_path)
     assert capsys.readouterr().out.splitlines() == ["cell,n", "canary,8", "off,8", "on,8"]
 
 
 @pytest.mark.parametrize("sql", ["describe runs", "show tables", "with a as (from runs) select count(*) from a",
                                  "pivot runs on status using count(*) group by cell", "summarize results"])  # fmt: skip
 def test_whatever_reads_is_answered(results: Path, capsys: Printed, sql: str) -> None:
-    assert query(QueryOptions(sql), results) == 0
+    assert query(sql, results=results) == 0
     assert all(len(line) <= 100 for line in capsys.readouterr().out.splitlines())
 
 
@@ -92,7 +92,7 @@ def test_whatever_reads_is_answered(results: Path, capsys: Printed, sql: str) ->
 )
 def test_what_cannot_be_answered_is_three_lines(results: Path, sql: str, what: str, known: str) -> None:
     with pytest.raises(SandboxError) as refused:
-        query(QueryOptions(sql), results)
+        query(sql, results=results)
     lines = refused.value.lines()
     assert what in lines[0] and known in lines[1] and lines[2].startswith("try: make query"), lines
     assert refused.value.exit_code == ExitCode.BAD_INPUT
@@ -101,7 +101,7 @@ def test_what_cannot_be_answered_is_three_lines(results: Path, sql: str, what: s
 
 def test_times_are_utc_with_and_without_a_zone(results: Path, capsys: Printed) -> None:
     sql = "select min(started_utc) as first, min(started_utc)::timestamptz as same, max(started_utc) < now() as past"
-    query(QueryOptions(f"{sql} from runs", as_json=True), results)
+    query(f"{sql} from runs", as_json=True, results=results)
     (row,) = json.loads(capsys.readouterr().out)
     assert row == {"first": "2025-01-31T12:00:01Z", "same": "2025-01-31T12:00:01+00:00", "past": True}
 
@@ -110,7 +110,7 @@ def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Pri
     result = a_result(tmp_path)
     for block in range(1, 6):
         (result.path / "runs" / f"on.{block}" / "record.json").write_text("{")
-    assert query(QueryOptions("select count(*) as n from runs"), tmp_path) == 0
+    assert query("select count(*) as n from runs", results=tmp_path) == 0
     printed = capsys.readouterr()
     assert printed.out.split() == ["n", "19"]
     told = printed.err.splitlines()
@@ -120,19 +120,19 @@ def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Pri
 
 def test_an_answer_has_one_form(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="JSON=1 and CSV=1 exclude each other"):
-        query(QueryOptions("select 1", as_json=True, as_csv=True), tmp_path)
+        query("select 1", as_json=True, as_csv=True, results=tmp_path)
 
 
 def test_a_long_answer_is_cut_for_people_only(tmp_path: Path, capsys: Printed) -> None:
-    query(QueryOptions("from range(1500)"), tmp_path)
+    query("from range(1500)", results=tmp_path)
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 1001 and "CSV=1" in printed.err
-    query(QueryOptions("from range(1500)", as_csv=True), tmp_path)
+    query("from range(1500)", as_csv=True, results=tmp_path)
     assert len(capsys.readouterr().out.splitlines()) == 1501
 
 
 def test_without_a_statement_the_views_are_listed(tmp_path: Path, capsys: Printed) -> None:
-    assert query(QueryOptions(None), tmp_path) == 0
+    assert query(None, results=tmp_path) == 0
     assert {*ABOUT_VIEWS} == {*VIEWS}
     assert all(f"\n{name} " in capsys_out for capsys_out in [capsys.readouterr().out] for name in ABOUT_VIEWS)
 
@@ -145,8 +145,8 @@ def test_what_is_large_is_loaded_only_for_who_names_it() -> None:
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from sandbox.commands.query import QueryOptions, run\n"
-        "sys.exit(run(QueryOptions('from range(300000)', as_csv=True), Path(sys.argv[1])))"
+        "import sys; from pathlib import Path; from sandbox.commands.query import run\n"
+        "sys.exit(run('from range(300000)', as_csv=True, results=Path(sys.argv[1])))"
     )
     scripts = str(Path(__file__).parents[2] / "scripts")
     command = [sys.executable, "-c", script, str(tmp_path)]
@@ -165,12 +165,12 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 def test_compare_tells_worse_and_gates_only_when_asked(tmp_path: Path, capsys: Printed) -> None:
     first, second = a_result(tmp_path), a_result(tmp_path, 600, 10)
     second.finish(second.manifest.started_utc)
-    assert compare(CompareOptions(first.path.name, "latest"), tmp_path) == 0
+    assert compare(first.path.name, "latest", results=tmp_path) == 0
     text = capsys.readouterr().out
     assert "Unpaired: " in text and "worse" in text and all(len(line) <= 100 for line in text.splitlines())
-    assert compare(CompareOptions(first.path.name, "latest", gate=True), tmp_path) == 1
+    assert compare(first.path.name, "latest", gate=True, results=tmp_path) == 1
     capsys.readouterr()
-    assert compare(CompareOptions(first.path.name, str(second.path), as_json=True, gate=True), tmp_path) == 1
+    assert compare(first.path.name, str(second.path), as_json=True, gate=True, results=tmp_path) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["b"]["result"] == second.path.name and {each["verdict"] for each in data["verdicts"]} == {
         "worse",
@@ -203,11 +203,11 @@ def test_compare_refuses_what_has_nothing_in_common(tmp_path: Path) -> None:
     bench = save(tmp_path, {"bench": [1.0]}, None, 2)
     for second, what in ((other, "no cell with the same levels"), (bench, "a bench and a matrix")):
         with pytest.raises(SandboxError, match=what):
-            compare(CompareOptions(first.path.name, second.path.name), tmp_path)
+            compare(first.path.name, second.path.name, results=tmp_path)
     with pytest.raises(SandboxError, match="A and B are the same result"):
-        compare(CompareOptions(first.path.name, first.path.name), tmp_path)
+        compare(first.path.name, first.path.name, results=tmp_path)
     with pytest.raises(SandboxError, match="compare needs B="):
-        compare(CompareOptions("latest", None), tmp_path)
+        compare("latest", None, results=tmp_path)
 
 
 def test_a_result_is_found_by_name_part_link_and_path(tmp_path: Path) -> None:
@@ -355,4 +355,4 @@ def test_perf_measures_records_of_the_real_kind_and_size(tmp_path: Path) -> None
     result = make_result(tmp_path, 3, 2)
     first, second = result.records()
     assert first.metrics.tps != second.metrics.tps and len(first.to_json()) > 30_000
-    assert query(QueryOptions("select 1 from runs where tps > 0 having count(*) = 2"), tmp_path) == 0
+    assert query("select 1 from runs where tps > 0 having count(*) = 2", results=tmp_path) == 0

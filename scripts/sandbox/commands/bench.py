@@ -2,21 +2,21 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sandbox import console
 from sandbox.commands.common import completion
-from sandbox.commands.common.live_line import LiveLine
+from sandbox.commands.common.live_line import BenchLine
 from sandbox.commands.common.options import Json, Name, Via
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
+from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Progress, make_parameters, refuse_unused
@@ -25,36 +25,23 @@ from sandbox.workloads.common.resolve import parse_options, resolve_workload
 HELP = ("figures", 1)
 
 
-@dataclass(frozen=True)
-class BenchOptions:
-    """The options of `bench` as typed; None: the default."""
-
-    workload: str
-    options: Sequence[str]
-    given: Mapping[str, object]
-    via: str | None
-    seed: int | None
-    as_json: bool
-    schema: str | None = None
-    """On an external server, instead of the schema in its address."""
-
-
-def run(name: str | None, options: BenchOptions) -> int:
-    """Measures, prints the table or the record, and returns the exit code.
+def bench_request(workload: str, options: Sequence[str], given: Mapping[str, object], **more: Any) -> BenchRequest:
+    """The request of a workload and its parameters; those not given (None) have their default.
 
     Raises SandboxError (exit 2) for an unknown workload or parameter.
     """
-    with console.ProgressDisplay("bench") as progress:
-        stack = find_stack(name, progress, Docker())
-    given = {name: value for name, value in options.given.items() if value is not None}
+    given = {name: value for name, value in given.items() if value is not None}
     parameters = make_parameters(**given)
-    workload = resolve_workload(options.workload, parse_options(options.options))
-    refuse_unused(workload.workload, given, workload.name)
-    request = BenchRequest(workload, parameters, options.via, options.seed, tuple(sys.argv), schema=options.schema)
-    line = LiveLine()
-    with measuring(lambda text: line(Progress("snapshot", text))):
+    named = resolve_workload(workload, parse_options(options))
+    refuse_unused(named.workload, given, named.name)
+    return BenchRequest(named, parameters, command=tuple(sys.argv), **more)
+
+
+def run(stack: RunningStack, request: BenchRequest, as_json: bool) -> int:
+    """Measures, prints the table or the record, and returns the exit code."""
+    with BenchLine("bench") as line, measuring(lambda text: line(Progress("snapshot", text))):
         record, result = bench(stack, request, RESULTS, line)
-    _print(record, result.path, options.as_json)
+    _print(record, result.path, as_json)
     return int(EXIT_CODES[record.status])
 
 
@@ -101,4 +88,6 @@ def command(
         "distribution": dist,
         "rate_per_s": rate,
     }
-    return run(name, BenchOptions(workload, options or [], given, via, seed, json, schema))
+    with console.ProgressDisplay("bench") as progress:
+        stack = find_stack(name, progress, Docker())
+    return run(stack, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -26,41 +25,30 @@ from sandbox.run.machine import read_calibration
 HELP = ("results", 2)
 
 
-@dataclass(frozen=True)
-class CompareOptions:
-    """The options of `compare` as typed."""
-
-    a: str | None
-    b: str | None
-    gate: bool = False
-    as_json: bool = False
-
-
-def run(options: CompareOptions, results: Path = RESULTS) -> int:
+def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False, results: Path = RESULTS) -> int:
     """Prints how B differs from A; returns the exit code. Raises SandboxError (exit 2) if they have nothing in common.
 
     0 whatever the outcome, for it is an answer; with ``gate`` as in the smoke gate: 1 if anything is worse, else 3 if
     anything could not be judged.
     """
-    if not options.a or not options.b:
-        missing = "A" if not options.a else "B"
+    if not a or not b:
+        missing = "A" if not a else "B"
         known = "A is the earlier result, B the later; each a name in results/, a part of one, latest, or a path"
         raise SandboxError(f"compare needs {missing}=", known, "try: make compare A=<result> B=latest")
-    found = [find_result(name, results, "compare", key) for key, name in (("A", options.a), ("B", options.b))]
+    found = [find_result(name, results, "compare", key) for key, name in (("A", a), ("B", b))]
     if found[0].path == found[1].path:
+        what = f"A and B are the same result, {found[0].path.name}"
         known = "nothing to compare; A is the earlier result, B the later"
-        raise SandboxError(
-            f"A and B are the same result, {found[0].path.name}", known, "try: make compare A=<older> B=latest"
-        )
+        raise SandboxError(what, known, "try: make compare A=<older> B=latest")
     first, second = (read_side(each) for each in found)
     _need_something_in_common(first, second)
     compared = compare_results(first, second, read_calibration())
     differences = differences_between(first, second)
-    if options.as_json:
+    if as_json:
         print(json.dumps(unpaired_data(first, second, compared, differences), indent=2))
     else:
         print(as_typed("\n".join(unpaired_lines(first, second, compared, differences))))
-    return int(gate_code(compared.verdicts) if options.gate else ExitCode.OK)
+    return int(gate_code(compared.verdicts) if gate else ExitCode.OK)
 
 
 def read_side(result: ResultFolder) -> ResultSide:
@@ -115,4 +103,4 @@ def command(
     json: Json = False,
 ) -> int:
     """Compare two results of different times, commits or machines, unpaired."""
-    return run(CompareOptions(either(was, a, "A"), either(now, b, "B"), gate, json))
+    return run(either(was, a, "A"), either(now, b, "B"), gate, json)

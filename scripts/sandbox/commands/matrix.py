@@ -1,9 +1,8 @@
 """matrix: runs every combination of a matrix file in randomized blocks, and reports which differences are real."""
 
 import json
-from collections.abc import Iterable
+import sys
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,10 +10,9 @@ import typer
 from sandbox.commands.common import completion
 from sandbox.commands.common.live_line import MatrixLine
 from sandbox.commands.common.options import Json, either, place
-from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Matrix
-from sandbox.experiment.estimate import Estimate, estimate
+from sandbox.experiment.estimate import estimate
 from sandbox.experiment.file import find_matrix, matrix_path
 from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
@@ -66,11 +64,8 @@ def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
     changes = {name: value for name, value in given.items() if value is not None}
     for name, value in changes.items():
         if value < least[name]:
-            word = name.upper()
-            known = f"at least {least[name]}"
-            raise SandboxError(
-                f"{word}={value} is not valid", known, f"try: make matrix MATRIX={matrix.name} {word}={least[name]}"
-            )
+            step = f"try: make matrix MATRIX={matrix.name} {name.upper()}={least[name]}"
+            raise SandboxError(f"{name.upper()}={value} is not valid", f"at least {least[name]}", step)
     return matrix.model_copy(update=changes)
 
 
@@ -89,23 +84,14 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
 
     Raises SandboxError as `start` does.
     """
-    line = MatrixLine()
     expected = estimate(resolved, RESULTS, Docker())
-    if plan:
-        line.plan(experiment_lines(resolved, expected))
-    else:
-        line.line("; ".join([resolved.experiment.matrix.title, *_in_words(expected)]))
-    try:
-        return start(resolved, RESULTS, line, line.line, partial(ProgressDisplay, "matrix"))
-    finally:
-        line.close()
-
-
-def _in_words(expected: Estimate) -> Iterable[str]:
-    if expected.resumes:
-        name, done = expected.resumes
-        yield f"resumes {name}, where {done} runs are done"
-    yield f"about {duration(expected.seconds)}"
+    with MatrixLine("matrix") as line:
+        if plan:
+            print("\n".join(experiment_lines(resolved, expected)), file=sys.stderr, flush=True)
+        else:
+            resumes = "resumes {}, where {} runs are done; ".format(*expected.resumes) if expected.resumes else ""
+            line.line(f"{resolved.experiment.matrix.title}; {resumes}about {duration(expected.seconds)}")
+        return start(resolved, RESULTS, line, line.line, line.progress)
 
 
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:

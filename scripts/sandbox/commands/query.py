@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -21,8 +20,6 @@ from sandbox.results.index import open_index
 from sandbox.results.tables import ABOUT_VIEWS, LATER, VIEWS, Part
 
 HELP = ("results", 4)
-
-
 MOST_SHOWN = 1000
 """Rows of a printed table; JSON and CSV have all."""
 _MOST_SHOWN = 3
@@ -32,38 +29,31 @@ Columns = Mapping[str, Collection[str]]
 """View → its columns."""
 
 
-@dataclass(frozen=True)
-class QueryOptions:
-    """The options of `query` as typed; without a statement the views are listed."""
+def run(sql: str | None, as_json: bool = False, as_csv: bool = False, results: Path = RESULTS) -> int:
+    """Prints the answer, without a statement the views; returns the exit code.
 
-    sql: str | None
-    as_json: bool = False
-    as_csv: bool = False
-
-
-def run(options: QueryOptions, results: Path = RESULTS) -> int:
-    """Prints the answer; returns the exit code. Raises SandboxError (exit 2) for an invalid query."""
-    if not options.sql or not options.sql.strip():
+    Raises SandboxError (exit 2) for an invalid query.
+    """
+    if not sql or not sql.strip():
         print(as_typed("\n".join(_views(results))))
         return int(ExitCode.OK)
-    if options.as_json and options.as_csv:
+    if as_json and as_csv:
         raise SandboxError("JSON=1 and CSV=1 exclude each other", "an answer has one format", f"{_EXAMPLE} CSV=1")
-    statement = _only_statement(options.sql)
-    index = open_index(results, needed_parts(options.sql), lambda text: print(f"query  {text}", file=sys.stderr))
+    statement = _only_statement(sql)
+    index = open_index(results, needed_parts(sql), lambda text: print(f"query  {text}", file=sys.stderr))
     with index.connection as connection:
         index.confine()
         print_broken(index.broken)
         try:
             cursor = connection.execute(statement)
-            names = [each[0] for each in cursor.description or ()]
-            _print(names, cursor, options)
+            _print(cursor, as_json, as_csv)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader has closed the pipe, as head does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except duckdb.InterruptException:
             raise KeyboardInterrupt from None
         except duckdb.Error as problem:
-            raise refusal(str(problem), options.sql, _columns(connection)) from None
+            raise refusal(str(problem), sql, _columns(connection)) from None
     return int(ExitCode.OK)
 
 
@@ -92,16 +82,16 @@ def _only_statement(sql: str) -> duckdb.Statement:
         raise SandboxError(f"expected one statement, got {len(statements)}", "a query is a single statement", _EXAMPLE)
     kind = statements[0].type
     if kind not in (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI):
-        what = f"a query cannot run {kind.name}"
         known = "queries are read-only: select, with, from, describe, pivot"
-        raise SandboxError(what, known, _EXAMPLE)
+        raise SandboxError(f"a query cannot run {kind.name}", known, _EXAMPLE)
     return statements[0]
 
 
-def _print(names: list[str], cursor: duckdb.DuckDBPyConnection, options: QueryOptions) -> None:
-    if options.as_json:
+def _print(cursor: duckdb.DuckDBPyConnection, as_json: bool, as_csv: bool) -> None:
+    names = [each[0] for each in cursor.description or ()]
+    if as_json:
         print(query_json(names, cursor.fetchall()))
-    elif options.as_csv:
+    elif as_csv:
         print(query_csv(names, cursor.fetchall()), end="")
     else:
         rows = cursor.fetchmany(MOST_SHOWN + 1)
@@ -121,10 +111,9 @@ def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
 def _views(results: Path) -> list[str]:
     with open_index(results).connection as connection:
         columns = _columns(connection)
-    lines = text_table(("view", "what"), [(name, ABOUT_VIEWS[name]) for name in ABOUT_VIEWS])
-    return [*lines, "", "make query SQL='describe runs' lists its columns; " + ", ".join(
-        f"{name} has {len(columns[name])}" for name in ("runs", "results")
-    ), _EXAMPLE.removeprefix("try: ")]  # fmt: skip
+    sizes = ", ".join(f"{name} has {len(columns[name])}" for name in ("runs", "results"))
+    describe = f"make query SQL='describe runs' lists its columns; {sizes}"
+    return [*text_table(("view", "what"), [*ABOUT_VIEWS.items()]), "", describe, _EXAMPLE.removeprefix("try: ")]
 
 
 def refusal(message: str, sql: str, columns: Columns) -> SandboxError:
@@ -155,4 +144,4 @@ def command(
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> int:
     """Query all results in SQL (DuckDB); without a statement, list the views."""
-    return run(QueryOptions(sql or statement, json, csv))
+    return run(sql or statement, json, csv)
