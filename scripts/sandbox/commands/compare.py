@@ -1,7 +1,6 @@
 """compare: two results of different times, commits or machines, unpaired; reports that, and what else differs."""
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
+from sandbox.commands.common.find_result import find_result, read_manifest, read_records
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
@@ -54,9 +53,7 @@ def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False,
 def read_side(result: ResultFolder) -> ResultSide:
     """A result as one side of a comparison; a matrix is first judged on its own, for its canary."""
     manifest = read_manifest(result)
-    records, broken = result.readable_records()
-    print_skipped(result, broken, lambda text: print(text, file=sys.stderr))
-    part = manifest.matrix
+    records, part = read_records(result), manifest.matrix
     runs = observations(records, result.series, part.depth if part else "restart")
     known = noise_of(part, records, read_calibration()) if part else {}
     judged = judge_matrix(part, records, result.series, known) if part else None

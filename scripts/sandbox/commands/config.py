@@ -2,19 +2,7 @@
 
 import sys
 
-from sandbox.commands.common.options import (
-    Cnf,
-    Cpus,
-    Expression,
-    External,
-    Init,
-    Memory,
-    NameOfUp,
-    Profile,
-    SetValue,
-    either,
-    plan_request,
-)
+from sandbox.commands.common import options
 from sandbox.plan.compose import compose_document, compose_text
 from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.planning import planned
@@ -24,18 +12,18 @@ HELP = ("before", 4)
 
 
 def command(
-    expression: Expression = None,
-    profile: Profile = None,
-    name: NameOfUp = None,
-    set_: SetValue = None,
-    cnf: Cnf = None,
-    init: Init = None,
-    cpus: Cpus = None,
-    memory: Memory = None,
-    external: External = None,
+    expression: options.Expression = None,
+    profile: options.Profile = None,
+    name: options.NameOfUp = None,
+    set_: options.SetValue = None,
+    cnf: options.Cnf = None,
+    init: options.Init = None,
+    cpus: options.Cpus = None,
+    memory: options.Memory = None,
+    external: options.External = None,
 ) -> None:
     """Print a profile as a single Compose file."""
-    made = planned(plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external))
+    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
     for node in made.unavailable():
         print(f"note: {node.choice.reference} is not here and not available", file=sys.stderr)
         break

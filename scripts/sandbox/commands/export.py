@@ -10,23 +10,20 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import find_result, print_skipped, read_manifest
+from sandbox.commands.common.find_result import find_result, metrics_in, read_manifest, side_of
 from sandbox.commands.query import print_broken
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
 from sandbox.report.benchstat import benchstat_lines
 from sandbox.report.github_action_benchmark import entries, tool_of
 from sandbox.report.query_table import query_csv
-from sandbox.results.compare import observations
 from sandbox.results.history import history_of
 from sandbox.results.index import OpenIndex, open_index, open_one
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results, write_atomically
-from sandbox.results.unpaired import ResultSide
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 5)
-
 
 ALL = "all"
 _RUNS = "SELECT * FROM runs ORDER BY started_utc, result, run_id"
@@ -63,8 +60,7 @@ def _csv(options: ExportOptions, results: Path) -> None:
     index = _index(options, results)
     with index.connection as connection:
         cursor = connection.execute(_RUNS)
-        names = [each[0] for each in cursor.description or ()]
-        _write(query_csv(names, cursor.fetchall()), options)
+        _write(query_csv([each[0] for each in cursor.description or ()], cursor.fetchall()), options)
 
 
 def _parquet(options: ExportOptions, results: Path) -> None:
@@ -89,7 +85,7 @@ def _index(options: ExportOptions, results: Path) -> OpenIndex:
 
 def _benchstat(options: ExportOptions, results: Path) -> None:
     folders = all_results(results) if options.result == ALL else [_found(options, results)]
-    sides = [_side(folder) for folder in folders]
+    sides = [side_of(folder, read_manifest(folder)) for folder in folders]
     if not any(record.counts for side in sides for record in side.records):
         raise _empty(folders)
     _write("\n".join(benchstat_lines(sides)) + "\n", options)
@@ -101,8 +97,9 @@ def _github(options: ExportOptions, results: Path) -> None:
         step = "try: make export FORMAT=github-action-benchmark RESULT=latest"
         raise SandboxError("github-action-benchmark takes one result", known, step)
     folder = _found(options, results)
-    side = _side(folder)
-    metrics = _metrics(options.metric) or _of_one_direction(side.metrics)
+    side = side_of(folder, read_manifest(folder))
+    metrics = metrics_in(options.metric, "try: make export FORMAT=github-action-benchmark METRIC=tps")
+    metrics = metrics or _of_one_direction(side.metrics)
     tool = tool_of(metrics)
     if tool is None:
         known = "one file is either customBiggerIsBetter or customSmallerIsBetter"
@@ -119,15 +116,6 @@ def _github(options: ExportOptions, results: Path) -> None:
     print(f"export  {', '.join(metrics)}: set the action's tool to {tool}{more}", file=sys.stderr)
 
 
-def _metrics(given: str | None) -> list[str]:
-    names = [name.strip() for name in (given or "").split(",") if name.strip()]
-    for name in names:
-        if name not in METRICS:
-            step = "try: make export FORMAT=github-action-benchmark METRIC=tps"
-            raise SandboxError(f"there is no metric '{name}'", did_you_mean(name, METRICS), step)
-    return names
-
-
 def _of_one_direction(metrics: Sequence[str]) -> list[str]:
     """The first primary metric, and those with the same direction."""
     return [name for name in metrics if METRICS[name].higher_is_better == METRICS[metrics[0]].higher_is_better]
@@ -135,13 +123,6 @@ def _of_one_direction(metrics: Sequence[str]) -> list[str]:
 
 def _found(options: ExportOptions, results: Path) -> ResultFolder:
     return find_result(options.result, results, f"export FORMAT={options.format}")
-
-
-def _side(folder: ResultFolder) -> ResultSide:
-    manifest = read_manifest(folder)
-    records, broken = folder.readable_records()
-    print_skipped(folder, broken, lambda text: print(text, file=sys.stderr))
-    return ResultSide(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
 
 
 def _write(text: str, options: ExportOptions) -> None:
@@ -157,9 +138,8 @@ def _write(text: str, options: ExportOptions) -> None:
 
 def _unwritable(out: str, problem: OSError) -> SandboxError:
     """``problem`` names the temporary file next to OUT; only its reason matters."""
-    folder = Path(out).parent
-    known = problem.strerror or str(problem)
-    known = known if folder.is_dir() else f"there is no folder {folder}"
+    folder, reason = Path(out).parent, problem.strerror or str(problem)
+    known = reason if folder.is_dir() else f"there is no folder {folder}"
     return SandboxError(f"OUT={out} cannot be written", known, "try: make export FORMAT=csv OUT=results.csv")
 
 

@@ -1,7 +1,6 @@
 """history: all results of one matrix or bench over time, and where they changed for good."""
 
 import json
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,15 +11,14 @@ import typer
 from pydantic import ValidationError
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import print_skipped
+from sandbox.commands.common.find_result import metrics_in, side_of
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.experiment.selection import only_pieces
 from sandbox.places import RESULTS
 from sandbox.report.history_table import history_data, history_lines
-from sandbox.results.compare import observations
 from sandbox.results.history import history_of, subject
 from sandbox.results.manifest import Manifest
-from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results
 from sandbox.results.unpaired import ResultSide
 from sandbox.run.machine import read_calibration
@@ -42,7 +40,7 @@ class HistoryOptions:
 
 def run(options: HistoryOptions, results: Path = RESULTS) -> int:
     """Prints the history; returns the exit code. Raises SandboxError (exit 2) if there is no such result."""
-    metrics = _metrics(options.metric)
+    metrics = metrics_in(options.metric, "try: make history METRIC=tps")
     sides = _sides(options, results)
     newest = sides[-1]
     history = history_of(sides, metrics or newest.metrics, _wanted(options.only, newest), read_calibration())
@@ -66,7 +64,7 @@ def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
         try:
             yield folder, folder.manifest
         except (OSError, ValidationError) as problem:
-            _warn(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}")
+            print(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}", file=sys.stderr)
 
 
 def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
@@ -80,21 +78,9 @@ def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
 
 def _side(folder: ResultFolder, manifest: Manifest, options: HistoryOptions) -> Iterator[ResultSide]:
     """The result, unless it is a bench of another workload or has no run."""
-    records, broken = folder.readable_records()
-    print_skipped(folder, broken, _warn)
-    if not records or (options.workload and records[0].workload.name != options.workload):
-        return
-    yield ResultSide(folder.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
-
-
-def _metrics(given: str | None) -> list[str]:
-    names = [name.strip() for name in (given or "").split(",") if name.strip()]
-    for name in names:
-        if name not in METRICS:
-            raise SandboxError(
-                f"there is no metric '{name}'", did_you_mean(name, METRICS), "try: make history METRIC=tps"
-            )
-    return names
+    side = side_of(folder, manifest)
+    if side.records and (not options.workload or options.workload == side.records[0].workload.name):
+        yield side
 
 
 def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:
@@ -104,26 +90,16 @@ def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:
         for factor, level in levels.items():
             factors.setdefault(factor, set()).add(level)
     wanted: dict[str, list[str]] = {}
-    for piece in _pieces(only):
-        factor, _, typed_levels = piece.partition("=")
+    for factor, typed_levels in only_pieces(only, "try: make history ONLY='threads=1,64'"):
         if factor not in factors:
-            raise SandboxError(
-                f"ONLY: there is no factor '{factor}'", did_you_mean(factor, factors), "try: make history"
-            )
-        for level in typed_levels.split(","):
+            known = did_you_mean(factor, factors)
+            raise SandboxError(f"ONLY: there is no factor '{factor}'", known, "try: make history")
+        for level in (typed_levels or "").split(","):
             if level not in factors[factor]:
                 known = did_you_mean(level, factors[factor])
                 raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, "try: make history")
             wanted.setdefault(factor, []).append(level)
     return wanted
-
-
-def _pieces(only: str | None) -> list[str]:
-    try:
-        return shlex.split(only or "")
-    except ValueError as problem:
-        step = "try: make history ONLY='threads=1,64'"
-        raise SandboxError(f"ONLY={only} cannot be read", str(problem), step) from None
 
 
 def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxError:
@@ -135,10 +111,6 @@ def _nothing(manifests: Sequence[Manifest], options: HistoryOptions) -> SandboxE
     profiles = {each.profile for each in manifests if not each.matrix}
     known = f"benches of: {', '.join(sorted(profiles))}" if profiles else "no results yet"
     return SandboxError("there is no such result", known, "try: make bench   (or make matrix)")
-
-
-def _warn(text: str) -> None:
-    print(text, file=sys.stderr)
 
 
 def command(

@@ -2,19 +2,7 @@
 
 import json as json_text
 
-from sandbox.commands.common.options import (
-    Cnf,
-    Cpus,
-    Expression,
-    External,
-    Init,
-    Json,
-    Memory,
-    Profile,
-    SetValue,
-    either,
-    plan_request,
-)
+from sandbox.commands.common import options
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
 
@@ -22,16 +10,16 @@ HELP = ("before", 3)
 
 
 def command(
-    expression: Expression = None,
-    profile: Profile = None,
-    set_: SetValue = None,
-    cnf: Cnf = None,
-    init: Init = None,
-    cpus: Cpus = None,
-    memory: Memory = None,
-    external: External = None,
-    json: Json = False,
+    expression: options.Expression = None,
+    profile: options.Profile = None,
+    set_: options.SetValue = None,
+    cnf: options.Cnf = None,
+    init: options.Init = None,
+    cpus: options.Cpus = None,
+    memory: options.Memory = None,
+    external: options.External = None,
+    json: options.Json = False,
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
-    made = planned(plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external))
+    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
     print(json_text.dumps(plan_data(made), indent=2) if json else "\n".join(plan_lines(made)))

@@ -6,21 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sandbox.commands.common.options import (
-    Cnf,
-    Cpus,
-    Expression,
-    External,
-    Init,
-    Json,
-    Memory,
-    NameOfUp,
-    Profile,
-    SetValue,
-    Timeout,
-    either,
-    plan_request,
-)
+from sandbox.commands.common import options
 from sandbox.commands.common.viewing import show_ready
 from sandbox.console import ProgressDisplay
 from sandbox.library import load_library, load_lock
@@ -38,23 +24,25 @@ HELP = ("a stack", 1)
 
 
 def command(
-    expression: Expression = None,
-    profile: Profile = None,
-    name: NameOfUp = None,
-    set_: SetValue = None,
-    cnf: Cnf = None,
-    init: Init = None,
-    cpus: Cpus = None,
-    memory: Memory = None,
-    external: External = None,
+    expression: options.Expression = None,
+    profile: options.Profile = None,
+    name: options.NameOfUp = None,
+    set_: options.SetValue = None,
+    cnf: options.Cnf = None,
+    init: options.Init = None,
+    cpus: options.Cpus = None,
+    memory: options.Memory = None,
+    external: options.External = None,
     publish: Annotated[bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")] = False,
-    timeout: Timeout = None,
+    timeout: options.Timeout = None,
     cold: Annotated[bool, typer.Option("--cold", help="Start from scratch, not from a snapshot.")] = False,
     snapshots: Annotated[int, typer.Option(min=0, max=1, help="0: neither restore nor keep a snapshot (1).")] = 1,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = plan_request(either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external)
+    request = options.plan_request(
+        options.either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external
+    )
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:
@@ -62,14 +50,14 @@ def command(
         available = engine_availability(load_lock(), docker, library.catalog)
         plan = make_plan(request, library, available)
         requests = base_requests(plan, library)
-        options = UpOptions(
+        wanted = UpOptions(
             check_name(name or DEFAULT_NAME),
             timeout,
             publish,
             restore,
             base_directories=lambda: base_plans(requests, library, available),
         )
-        started = bring_up(plan, options, progress, docker, info)
+        started = bring_up(plan, wanted, progress, docker, info)
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()
     if snapshots and (wish := started.wish):

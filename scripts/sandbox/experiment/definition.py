@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from sandbox.plan.images import Text
 from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.results.manifest import Adjustment, Depth
-from sandbox.run.judge import Condition, level_name, levels_by_factor
+from sandbox.run.judge import Condition, LevelsByFactor, level_name, levels_by_factor
 
 CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""
@@ -32,9 +32,8 @@ class MisplacedError(ValueError):
         self.place = place
 
 
-def _texts(value: Any) -> Any:
-    """A single text as a list of one."""
-    return [value] if isinstance(value, str) else value
+Texts = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+"""A single text is a list of one."""
 
 
 class Change(BaseModel):
@@ -43,9 +42,9 @@ class Change(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     profile: Text | None = None
     """The whole expression."""
-    add: list[str] = Field(default_factory=list)
+    add: Texts = Field(default_factory=list)
     """Terms to append to the expression: settings, proxies, replicas."""
-    set: list[str] = Field(default_factory=list)
+    set: Texts = Field(default_factory=list)
     """Server variables, as SET= takes them."""
     cpus: Text | None = None
     memory: Text | None = None
@@ -68,17 +67,13 @@ class Change(BaseModel):
     tables: int | None = Field(default=None, ge=1)
     dist: str | None = None
 
-    _lists = field_validator("add", "set", mode="before")(_texts)
-
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
-        added = {
-            "add": [*base.add, *self.add],
-            "set": [*base.set, *self.set],
-            "options": {**base.options, **self.options},
-        }
-        return base.model_copy(update={**given, **added})
+        options = {**base.options, **self.options}
+        return base.model_copy(
+            update={**given, "add": [*base.add, *self.add], "set": [*base.set, *self.set], "options": options}
+        )
 
     @property
     def expression(self) -> str:
@@ -110,7 +105,7 @@ class Matrix(BaseModel):
     """The findings of a published original."""
     common: Change = Change()
     factors: dict[str, dict[str, Change]] = Field(min_length=1)
-    exclude: list[dict[str, list[str]]] = Field(default_factory=list)
+    exclude: list[LevelsByFactor] = Field(default_factory=list)
     baseline: dict[str, str]
     """Of a list of levels in the file, the first that can run here; the others are in ``baseline_else``."""
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
@@ -139,11 +134,6 @@ class Matrix(BaseModel):
         others = {factor: levels[1:] for factor, levels in chosen.items() if len(levels) > 1}
         first = {factor: levels[0] for factor, levels in chosen.items()}
         return {"baseline_else": others, **given, "baseline": first}
-
-    @field_validator("exclude", mode="before")
-    @classmethod
-    def _exclude(cls, given: Any) -> Any:
-        return [levels_by_factor(rule) for rule in given] if isinstance(given, list) else given
 
     @model_validator(mode="after")
     def _consistent(self) -> "Matrix":
@@ -180,8 +170,7 @@ class Matrix(BaseModel):
         for factor, levels in rule.items():
             known = self.factors.get(factor)
             if known is None:
-                text = f"there is no factor '{factor}'; known: {', '.join(self.factors)}"
-                raise MisplacedError(text, *place, factor)
+                raise MisplacedError(f"there is no factor '{factor}'; known: {', '.join(self.factors)}", *place, factor)
             for level in levels:
                 if level not in known:
                     text = f"factor {factor} has no level '{level}'; it has {', '.join(known)}"
@@ -241,18 +230,10 @@ class Cell:
     def plan_request(self) -> PlanRequest:
         """The plan request for the stack of the cell."""
         change = self.change
-        init = change.init and UserFile(
-            f"{self.name}.sql", change.init, hashlib.sha256(change.init.encode()).hexdigest()
-        )
-        return PlanRequest(
-            change.expression,
-            self.assignments,
-            init=init or None,
-            cpus=change.cpus,
-            memory=change.memory,
-            cpuset=change.cpuset,
-            image=change.image,
-        )
+        sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
+        init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
+        limits = change.model_dump(include={"cpus", "memory", "cpuset", "image"})
+        return PlanRequest(change.expression, self.assignments, init=init, **limits)
 
     @property
     def assignments(self) -> tuple[str, ...]:

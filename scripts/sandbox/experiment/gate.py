@@ -22,14 +22,8 @@ class SmokeSide:
 
     def change(self, name: str) -> Change:
         """The side as a level of the matrix, with a stack of its own even if another side is the same."""
-        return Change(
-            profile=self.profile,
-            image=self.image,
-            set=list(self.assignments),
-            cpus=self.cpus,
-            memory=self.memory,
-            apart=name,
-        )
+        limits = {"image": self.image, "cpus": self.cpus, "memory": self.memory}
+        return Change(profile=self.profile, set=list(self.assignments), apart=name, **limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sandbox.run.state import LARGEST_SEED
 
 FINAL = ("ok", "failed", "skipped")
 """A run with another status is repeated when the matrix resumes."""
+_AS_IN_THE_FILE = {"name", "title", "question", "note", "adjustment", "depth", "seconds", "metrics", "baseline"}
 
 
 def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
@@ -29,15 +30,10 @@ def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
             manifest = result.manifest
         except ValidationError:  # of another version of this tool: cannot be resumed
             continue
-        part = manifest.matrix
+        part, asked = manifest.matrix, (resolved.experiment.key, resolved.host_class, resolved.blocks)
         if part is None or manifest.ended_utc is not None:
             continue
-        same = (part.key, part.host_class, part.blocks) == (
-            resolved.experiment.key,
-            resolved.host_class,
-            resolved.blocks,
-        )
-        if same and resolved.seed in (None, part.seed):
+        if (part.key, part.host_class, part.blocks) == asked and resolved.seed in (None, part.seed):
             return result
     return None
 
@@ -62,25 +58,17 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
     experiment = resolved.experiment
     matrix = experiment.matrix
     return MatrixPart(
-        name=matrix.name,
-        title=matrix.title,
-        question=matrix.question,
-        note=matrix.note,
+        **matrix.model_dump(include=_AS_IN_THE_FILE),
         key=experiment.key,
         host_class=resolved.host_class,
         seed=resolved.seed or random.SystemRandom().randint(1, LARGEST_SEED),
         blocks=resolved.blocks,
-        adjustment=matrix.adjustment,
-        depth=matrix.depth,
         warmup_s=matrix.warmup,
-        seconds=matrix.seconds,
-        metrics=matrix.metrics,
         factors={
             name: [level for level in levels if level not in experiment.left_out.get(name, [])]
             for name, levels in matrix.factors.items()
         },
         left_out={name: list(levels) for name, levels in experiment.left_out.items()},
-        baseline=matrix.baseline,
         cells=[
             CellPart(
                 name=cell.name,

@@ -115,9 +115,8 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
 def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
     """Levels by factor, as typed."""
     asked: dict[str, list[str]] = {}
-    for piece in _pieces(only, matrix):
-        factor, equals, levels = piece.partition("=")
-        if not equals or factor not in matrix.factors:
+    for factor, levels in only_pieces(only, _example(matrix)):
+        if levels is None or factor not in matrix.factors:
             known = did_you_mean(factor, matrix.factors)
             raise SandboxError(f"ONLY: the matrix {matrix.name} has no factor '{factor}'", known, _example(matrix))
         asked[factor] = [*asked.get(factor, []), *levels.split(",")]
@@ -138,11 +137,16 @@ def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[st
     return {name: [level for level in matrix.factors[name] if level in levels] for name, levels in chosen.items()}
 
 
-def _pieces(only: str | None, matrix: Matrix) -> list[str]:
+def only_pieces(only: str | None, step: str) -> list[tuple[str, str | None]]:
+    """``threads=1,64 rewriter=on`` → each factor with its levels as typed, None without any.
+
+    Raises SandboxError (exit 2) with the next step for text that a shell could not split.
+    """
     try:
-        return shlex.split(only or "")
+        pieces = [piece.partition("=") for piece in shlex.split(only or "")]
     except ValueError as problem:
-        raise SandboxError(f"ONLY={only} cannot be read", str(problem), _example(matrix)) from problem
+        raise SandboxError(f"ONLY={only} cannot be read", str(problem), step) from problem
+    return [(factor, levels if equals else None) for factor, equals, levels in pieces]
 
 
 def _example(matrix: Matrix) -> str:

@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from sandbox.run import in_client
@@ -74,9 +73,7 @@ class Sampler:
         """Returns when every server has been sampled, so that connecting is not part of the measurement."""
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stream.close_stdin()
         self._reader.join(END_LIMIT_S)
         if self._reader.is_alive():

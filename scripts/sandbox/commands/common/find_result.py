@@ -1,21 +1,23 @@
-"""Finds a result: by its name in results/, the start or a part of it, ``latest``, or the path of any folder."""
+"""Finds and reads a result: by its name in results/, the start or a part of it, ``latest``, or the path of a folder."""
 
-from collections.abc import Callable
+import sys
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean
+from sandbox.results.compare import observations
 from sandbox.results.manifest import Manifest
+from sandbox.results.record import Record
+from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.store import ResultFolder, all_results
-
-LATEST = "latest"
+from sandbox.results.unpaired import ResultSide
 
 
 def find_result(given: str | None, results: Path, command: str, variable: str = "RESULT") -> ResultFolder:
     """The result folder that a user named; ``latest`` by default. Raises SandboxError (exit 2) if there is none."""
-    name = given or LATEST
-    folder = _folder(name, results)
+    name = given or "latest"
+    folder = next((path for path in (results / name, Path(name)) if (path / "manifest.json").is_file()), None)
     if folder is None:
         names = [each.path.name for each in all_results(results)]
         meant = [each for each in names if name in each]
@@ -34,17 +36,27 @@ def read_manifest(result: ResultFolder) -> Manifest:
         raise SandboxError(what, str(problem).splitlines()[0], "try: make list WHAT=results") from None
 
 
-def print_skipped(result: ResultFolder, broken: dict[str, str], show: Callable[[str], None]) -> None:
-    """Reports every record that was skipped."""
+def read_records(result: ResultFolder) -> list[Record]:
+    """The records of a result; reports on standard error every one that was skipped."""
+    records, broken = result.readable_records()
     for run, reason in broken.items():
-        show(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}")
+        print(f"skipped  {result.path.name}/runs/{run}/record.json: {reason}", file=sys.stderr)
+    return records
 
 
-def _folder(name: str, results: Path) -> Path | None:
-    for path in (results / name, Path(name)):
-        if (path / "manifest.json").is_file():
-            return path
-    return None
+def side_of(result: ResultFolder, manifest: Manifest) -> ResultSide:
+    """A result as a side of a comparison, by its records alone."""
+    records = read_records(result)
+    return ResultSide(result.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
+
+
+def metrics_in(given: str | None, step: str) -> list[str]:
+    """``tps,latency_p99_ms`` as names. Raises SandboxError (exit 2) with the next step for an unknown one."""
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            raise SandboxError(f"there is no metric '{name}'", did_you_mean(name, METRICS), step)
+    return names
 
 
 def _unknown(name: str, names: list[str], meant: list[str], step: str) -> SandboxError:

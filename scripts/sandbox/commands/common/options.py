@@ -18,23 +18,15 @@ def place(metavar: str, text: str, proposals: completion.Proposals | None = None
     return typer.Argument(metavar=metavar, show_default=False, help=text, autocompletion=proposals)
 
 
-Expression = Annotated[
-    str | None,
-    place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile),
-]
+def _name(text: str) -> Any:
+    return typer.Option("--name", "-n", autocompletion=completion.stack, help=text)
+
+
+Expression = Annotated[str | None, place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile)]
 Profile = Annotated[str | None, typer.Option(help="Profile expression.", autocompletion=completion.profile)]
-Name = Annotated[
-    str | None,
-    typer.Option(
-        "--name", "-n", autocompletion=completion.stack, help="Name of the stack (the only one, else 'default')."
-    ),
-]
-NameOfUp = Annotated[
-    str | None, typer.Option("--name", "-n", autocompletion=completion.stack, help="Name of the stack ('default').")
-]
-NameOfPs = Annotated[
-    str | None, typer.Option("--name", "-n", autocompletion=completion.stack, help="Name of the stack (all of them).")
-]
+Name = Annotated[str | None, _name("Name of the stack (the only one, else 'default').")]
+NameOfUp = Annotated[str | None, _name("Name of the stack ('default').")]
+NameOfPs = Annotated[str | None, _name("Name of the stack (all of them).")]
 Node = Annotated[str | None, typer.Option(help="Node, such as galera1.", autocompletion=completion.node)]
 SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
@@ -50,9 +42,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 def either(typed: str | None, option: str | None, variable: str) -> str | None:
     """The positional argument or its option. Raises SandboxError (exit 2) if both are given and differ."""
     if typed and option and typed != option:
-        raise SandboxError(
-            f"'{typed}' and {variable}={option} contradict each other", "one of them is enough", "try: sandbox help"
-        )
+        what = f"'{typed}' and {variable}={option} contradict each other"
+        raise SandboxError(what, "one of them is enough", "try: sandbox help")
     return typed or option
 
 
@@ -68,6 +59,7 @@ def need_profile(profile: str | None) -> str:
 
 
 def plan_request(
+    typed: str | None,
     profile: str | None,
     assignments: list[str] | None,
     cnf: str | None,
@@ -77,6 +69,7 @@ def plan_request(
     external: str | None,
 ) -> PlanRequest:
     """The plan request of a profile and its options. Raises SandboxError (exit 2) for invalid ones."""
+    profile = either(typed, profile, "PROFILE")
     check_limits(cpus, memory)
     return PlanRequest(
         need_profile(profile),
