@@ -122,13 +122,11 @@ class ComponentFolders:
 
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; one based on its group's component (a replica) is resolved for that component."""
-        key = (name, group_component if self._depends_on_group(name) else None)
+        depends_on_group = isinstance(self._raw(name)["x-component"].get("based_on"), dict)
+        key = (name, group_component if depends_on_group else None)
         if key not in self._cache:
             self._cache[key] = self._component(name, key[1])
         return self._cache[key]
-
-    def _depends_on_group(self, name: str) -> bool:
-        return isinstance(self._raw(name)["x-component"].get("based_on"), dict)
 
     def _raw(self, name: str) -> dict[str, Any]:
         return _raw_fragment(self._folder / name)
@@ -137,15 +135,8 @@ class ComponentFolders:
         path = self._folder / name / "compose.yaml"
         raw, files = self._resolved(name, group_component)
         spec = _validated(ComponentSpec, raw["x-component"], path)
-        data = {
-            "name": name,
-            "spec": spec,
-            "services": raw.get("services", {}),
-            "configs": raw.get("configs", {}),
-            "volumes": raw.get("volumes", {}),
-            "files": files,
-        }
-        return _validated(Component, data, path)
+        parts = {part: raw.get(part, {}) for part in ("services", "configs", "volumes")}
+        return _validated(Component, {"name": name, "spec": spec, **parts, "files": files}, path)
 
     def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
         """The fragment merged over the one it is based on, and the files of both folders."""

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -67,9 +66,8 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
     except ValidationError as problem:
         first = problem.errors()[0]
         text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise SandboxError(
-            f"{result.path.name} cannot be read", text, "try: make bench", ExitCode.INTERNAL
-        ) from problem
+        what = f"{result.path.name} cannot be read"
+        raise SandboxError(what, text, "try: make bench", ExitCode.INTERNAL) from problem
     if manifest.matrix is None:
         return _write_bench(result, manifest, runs, charts)
     records = [run.record for run in runs]
@@ -147,29 +145,21 @@ def _write_pictures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
     written = []
     for figure in figures:
         svg = picture(figure)
-        files = {".svg": svg.encode(), ".png": bytes(vl_convert.svg_to_png(svg, scale=2))}
-        for ending, content in files.items():
-            path = folder / f"{figure.name}{ending}"
-            path.write_bytes(content)
-            written.append(path)
+        for ending, content in (("svg", svg.encode()), ("png", bytes(vl_convert.svg_to_png(svg, scale=2)))):
+            written.append(folder / f"{figure.name}.{ending}")
+            written[-1].write_bytes(content)
         print(f"report  {figure.name}", file=sys.stderr, flush=True)
     return written
 
 
 def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
     """Start, end and number of runs."""
-    ended = manifest.ended_utc
-    span = (
-        f"{_moment(manifest.started_utc)} to {_moment(ended)} UTC" if ended else f"{_moment(manifest.started_utc)} UTC"
-    )
+    moments = [f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (manifest.started_utc, manifest.ended_utc) if moment]
     bad = sum(run.record.status != "ok" for run in runs)
-    text = f"{span}; {len(runs)} runs" if len(runs) > 1 else span
+    text = f"{' to '.join(moments)} UTC"
+    text += f"; {len(runs)} runs" if len(runs) > 1 else ""
     text += f", {bad} of them not ok" if bad else ""
-    return f"{text}{'' if ended else '; NOT ENDED: more runs may follow'}"
-
-
-def _moment(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
+    return text if manifest.ended_utc else f"{text}; NOT ENDED: more runs may follow"
 
 
 def command(

@@ -28,7 +28,6 @@ from sandbox.report.smoke_view import smoke_markdown
 from sandbox.results.calibration import Calibration, noise_of
 from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import BLOCKS, EXIT_CODES, Look
-from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.state import LARGEST_SEED
@@ -187,14 +186,11 @@ def smoke_look(result: ResultFolder) -> SmokeLook:
     """The result of one look, judged."""
     manifest, part, records = result.manifest, part_of(result), result.records()
     took = (manifest.ended_utc - manifest.started_utc).total_seconds() if manifest.ended_utc else None
-    return SmokeLook(result.path.name, part, records, _judged(result, part, records), took)
-
-
-def _judged(result: ResultFolder, part: MatrixPart, records: list[Record]) -> Look:
-    good = any(record.counts for record in records)
     known = noise_of(part, records, Calibration())  # as noted
+    good = any(record.counts for record in records)
     judged = judge_matrix(part, records, result.series, known) if good else None
-    return Look(judged, part.blocks, _first(records, "infra_error"), _first(records, "failed"))
+    look = Look(judged, part.blocks, _first(records, "infra_error"), _first(records, "failed"))
+    return SmokeLook(result.path.name, part, records, look, took)
 
 
 def _first(records: list[Record], status: Status) -> str | None:
@@ -220,9 +216,8 @@ def _show(report: SmokeReport, results: list[ResultFolder], as_json: bool) -> in
     print(json.dumps(smoke_data(report), indent=2) if as_json else text, end="\n" if as_json else "")
     print(f"smoke  {sentence(report)}", file=sys.stderr, flush=True)
     if report.outcome == "environment":
-        known = sentence(report)
-        what = "the smoke benchmark could not be run"
-        raise SandboxError(what, known, f"try: ls {results[-1].path}", ExitCode.ENVIRONMENT)
+        what, step = "the smoke benchmark could not be run", f"try: ls {results[-1].path}"
+        raise SandboxError(what, sentence(report), step, ExitCode.ENVIRONMENT)
     return int(EXIT_CODES[report.outcome])
 
 

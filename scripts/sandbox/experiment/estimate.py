@@ -63,7 +63,7 @@ def estimate(resolved: Resolved, results: Path, docker: Docker) -> Estimate:
 def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list[ScheduledRun]:
     """The runs left, in order; ``done``: names of runs, ``<cell>.<block>``."""
     planned = schedule(resolved.experiment, resolved.blocks, seed, 0 if resolved.gate else 1)
-    return [run for run in planned if run.of.name not in resolved.skipped and f"{run.cell}.{run.block}" not in done]
+    return [run for run in planned if run.of.name not in resolved.skipped and run.name not in done]
 
 
 def data_s(resolved: Resolved, docker: Docker) -> float:

@@ -9,11 +9,12 @@ from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.dataset import DatasetMaker
-from sandbox.experiment.estimate import load_s, overhead_s
+from sandbox.experiment.definition import CANARY
+from sandbox.experiment.estimate import load_s, overhead_s, runs_left
 from sandbox.experiment.pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, begin, part_of, unfinished
-from sandbox.experiment.schedule import ScheduledRun, schedule
+from sandbox.experiment.schedule import ScheduledRun
 from sandbox.plan.grammar import split_assignments
 from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, Record
@@ -84,11 +85,10 @@ class _Runner:
     ) -> None:
         self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
         self.part = part = part_of(result)
-        planned = self._schedule()
-        self.runs = self._runnable(planned)
+        self.runs = self._every_run()
         self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
         self.checked = {check.block for check in part.host_checks}
-        self.stack_of_cell = {run.cell: run.stack for run in planned}
+        self.stack_of_cell = {**resolved.experiment.stack_of, CANARY: CANARY}
         pairs = [*part.comparisons, part.canary]
         self.must_be_like = self.stack_of_cell | {each.cell: self.stack_of_cell[each.baseline] for each in pairs}
         """By cell, the stack of what it is compared with; for a baseline its own, which may have been restarted."""
@@ -104,7 +104,7 @@ class _Runner:
     def run(self) -> None:
         """Every run that has no record yet."""
         self._compare_earlier()
-        left = [run for run in self.runs if f"{run.cell}.{run.block}" not in self.done]
+        left = [run for run in self.runs if run.name not in self.done]
         if self.resolved.experiment.matrix.depth == "slices" and not self._all_up(left):
             return
         while self._all_run(left) and (left := self._more()):
@@ -118,7 +118,7 @@ class _Runner:
             record = self._one(run)
             if record.status == "infra_error" and self.resolved.gate:
                 return False
-            self.done.add(f"{run.cell}.{run.block}")
+            self.done.add(run.name)
             self.paces.append(time.monotonic() - began)
         return True
 
@@ -127,7 +127,7 @@ class _Runner:
         more = self.resolved.gate(self.result) if self.resolved.gate else 0
         before = self.part.blocks
         self.part = self.result.note_blocks(before + more)
-        self.runs = self._runnable(self._schedule())
+        self.runs = self._every_run()
         left = [run for run in self.runs if run.block > before]
         if left:
             self.on_event(MoreBlocks(before, more, len(left) * self._pace_s()))
@@ -138,12 +138,9 @@ class _Runner:
         recent = self.paces[-20:]
         return sum(recent) / len(recent) if recent else 0.0
 
-    def _schedule(self) -> list[ScheduledRun]:
-        """Every run of every block; more blocks only add to it."""
-        return schedule(self.resolved.experiment, self.part.blocks, self.part.seed, 0 if self.resolved.gate else 1)
-
-    def _runnable(self, planned: Sequence[ScheduledRun]) -> list[ScheduledRun]:
-        return [run for run in planned if run.of.name not in self.resolved.skipped]
+    def _every_run(self) -> list[ScheduledRun]:
+        """Every run of every block that can run here; more blocks only add to it."""
+        return runs_left(replace(self.resolved, blocks=self.part.blocks), self.part.seed)
 
     def note_overhead(self, wall_s: float) -> None:
         """Notes the overhead for the next estimate, only if this start has completed every run."""
