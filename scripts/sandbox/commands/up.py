@@ -40,9 +40,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = options.plan_request(
-        options.either(expression, profile, "PROFILE"), set_, cnf, init, cpus, memory, external
-    )
+    request = options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:
