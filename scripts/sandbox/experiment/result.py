@@ -6,11 +6,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD
+from sandbox.experiment.definition import DEFAULT_WORKLOAD
 from sandbox.experiment.resolve import Resolved
 from sandbox.results.calibration import canary_differences, kind_of_canary, noise_of, noted
 from sandbox.results.compare import Known
-from sandbox.results.manifest import CellPart, ComparisonPart, Manifest, MatrixPart
+from sandbox.results.manifest import CellPart, Manifest, MatrixPart
 from sandbox.results.store import ResultFolder, all_results, slug_of
 from sandbox.run.bench import now, tool_commit
 from sandbox.run.machine import change_calibration, read_calibration
@@ -79,8 +79,8 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
             )
             for cell in experiment.cells
         ],
-        comparisons=[ComparisonPart(cell=each.cell, baseline=each.baseline) for each in experiment.comparisons],
-        canary=ComparisonPart(cell=CANARY, baseline=experiment.canary_of.name),
+        comparisons=experiment.comparisons,
+        canary=experiment.canary,
         canary_workload=experiment.canary_of.change.workload or DEFAULT_WORKLOAD,
         planned={name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan},
     )

@@ -223,13 +223,11 @@ class _Runner:
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
-        asked = self._asked(run)
-        opening = open_stack(stack, asked, self.on_event)
-        if opening.down:
-            raise SandboxError(
-                "its stack is incomplete", death_message(opening.down), "try: make doctor", ExitCode.ENVIRONMENT
-            )
-        opened = open_run(opening, asked, self.result, run.cell, run.block, now())
+        opening = open_stack(stack, self._asked(run), self.on_event)
+        if opening.down_at_start:
+            known = death_message(opening.down_at_start)
+            raise SandboxError("its stack is incomplete", known, "try: make doctor", ExitCode.ENVIRONMENT)
+        opened = open_run(opening, self.result, run.cell, run.block, now())
         opened.environment = self.machines.get(run.stack, opened.environment)
         record = execute(opened, self.result)
         self.machines[run.stack] = record.environment

@@ -10,14 +10,7 @@ from functools import cached_property
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.definition import CANARY, Cell, Change, Matrix
 from sandbox.plan.grammar import parse
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A cell and the one that it is compared with, by name."""
-
-    cell: str
-    baseline: str
+from sandbox.results.manifest import ComparisonPart
 
 
 @dataclass(frozen=True)
@@ -38,28 +31,23 @@ class Experiment:
         return {cell.name: named.setdefault(cell.stack_key, f"variant{len(named) + 1}") for cell in self.cells}
 
     @cached_property
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[ComparisonPart]:
         """Every cell against the baseline at the same level of every other factor."""
         by_levels = {tuple(cell.levels.items()): cell.name for cell in self.cells}
         pairs = []
         for cell in self.cells:
             baseline = by_levels.get(tuple(self.matrix.baseline_of(cell).items()))
             if baseline is not None and baseline != cell.name:
-                pairs.append(Comparison(cell.name, baseline))
+                pairs.append(ComparisonPart(cell=cell.name, baseline=baseline))
         return pairs
 
     @property
-    def canary(self) -> Comparison:
+    def canary(self) -> ComparisonPart:
         """The baseline against itself, on a stack of its own."""
-        return Comparison(CANARY, self.canary_of.name)
-
-    @property
-    def tests(self) -> int:
-        """How many differences are judged together: comparisons times primary metrics."""
-        return self.tests_without(())
+        return ComparisonPart(cell=CANARY, baseline=self.canary_of.name)
 
     def tests_without(self, skipped: Container[str]) -> int:
-        """The same if some cells cannot run: comparisons with them are never judged."""
+        """How many differences are judged together: comparisons of cells that can run, times primary metrics."""
         judged = [each for each in self.comparisons if each.cell not in skipped and each.baseline not in skipped]
         return len(judged) * len(self.matrix.metrics)
 

@@ -46,7 +46,7 @@ def bench(
         tool_commit=tool_commit(),
     )
     result = ResultFolder.create(results, manifest)
-    run = open_run(opening, request, result, CELL, BLOCK, started)
+    run = open_run(opening, result, CELL, BLOCK, started)
     try:
         return execute(run, result), result
     finally:

@@ -34,24 +34,15 @@ class Sampler:
         self.host_lines: list[dict[str, Any]] = []
         self.sampled: Counter[str] = Counter()
         """Number of samples with a status, by server."""
-        self.missed: Counter[str] = Counter()
-        """Number of samples with a reason instead of a status, by server."""
         self.watched: dict[str, dict[str, list[float]]] = {status: {} for status in watched}
         """Samples of each requested status variable in order, by server."""
-        self.complaints: list[str] = []
-        """Lines from the sampler that are not samples."""
         self._path = path
-        self._awaited = {target.name for target in targets_of(servers)}
-        self._all_sampled = threading.Event()
         targets = [
-            {
-                "name": target.name,
-                "host": target.host,
-                "port": target.port,
-                "credentials": f"/sandbox/{target.account}.cnf",
-            }
-            for target in targets_of(servers)
+            {"name": each.name, "host": each.host, "port": each.port, "credentials": f"/sandbox/{each.account}.cnf"}
+            for each in targets_of(servers)
         ]
+        self._awaited = {target["name"] for target in targets}
+        self._all_sampled = threading.Event()
         request = json.dumps({"interval_s": INTERVAL_S, "targets": targets})
         self._stream = stack.stream(client, script_argv(in_client.__name__, "sampler", request), stdin="")
         self._reader = threading.Thread(target=self._read, name="sampler", daemon=True)
@@ -90,21 +81,16 @@ class Sampler:
     def _note(self, line: str) -> None:
         try:
             sample = json.loads(line)
-        except json.JSONDecodeError:
-            self.complaints.append(line)
+        except json.JSONDecodeError:  # a complaint of Python's; it is in the file
             return
         node = sample.get("node")
         if "host" in sample:
             self.host_lines.append(sample)
         elif node is not None:
-            counted = self.sampled if sample["status"] else self.missed
-            counted[node] += 1
+            status = sample["status"] or {}
+            self.sampled[node] += bool(status)
             self._awaited.discard(node)
-            self._watch(node, sample["status"] or {})
+            for name in self.watched.keys() & status.keys():
+                self.watched[name].setdefault(node, []).append(status[name])
         if not self._awaited and self.host_lines:
             self._all_sampled.set()
-
-    def _watch(self, node: str, status: dict[str, Any]) -> None:
-        for name, samples in self.watched.items():
-            if name in status:
-                samples.setdefault(node, []).append(status[name])

@@ -57,22 +57,32 @@ class RunEndedError(Exception):
 
 
 @dataclass
-class Run:
+class Opening:
+    """A request, and the stack as a run finds it, queried once. ``series``: the seconds of load, as they come."""
+
+    request: BenchRequest
+    session: Session
+    nodes: tuple[StackNode, ...]
+    roles: dict[str, ServerRole | None]
+    down_at_start: dict[str, str]
+    series: list[Second]
+
+    @property
+    def stack(self) -> RunningStack:
+        """The stack under load."""
+        return self.session.stack
+
+
+@dataclass
+class Run(Opening):
     """The fixed part is set when the run opens; steps fill in the rest."""
 
-    stack: RunningStack
-    request: BenchRequest
     folder: Path
     run_id: str
     cell: str
     block: int
     started_utc: datetime
-    session: Session
-    nodes: tuple[StackNode, ...]
-    roles: dict[str, ServerRole | None]
     secrets: frozenset[str]
-    down_at_start: dict[str, str]
-    series: list[Second]
     checks: list[CheckRecord] = field(default_factory=list)
     preparation: PreparationRecord | None = None
     load_command: tuple[str, ...] | None = None
@@ -111,17 +121,6 @@ class Run:
         return path
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A stack as a run finds it, queried once. ``series``: the seconds of load, as they come."""
-
-    session: Session
-    nodes: tuple[StackNode, ...]
-    roles: dict[str, ServerRole | None]
-    down: dict[str, str]
-    series: list[Second]
-
-
 def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[Event], None]) -> Opening:
     """Where the load goes and where it comes from.
 
@@ -147,27 +146,19 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
         on_event(event)
 
     session = Session(stack, client, entry, writer, servers, request.parameters, seed, keep_series)
-    return Opening(session, tuple(nodes), dict(roles), dict(down), series)
+    return Opening(request, session, tuple(nodes), dict(roles), dict(down), series)
 
 
-def open_run(
-    opening: Opening, request: BenchRequest, result: ResultFolder, cell: str, block: int, started_utc: datetime
-) -> Run:
+def open_run(opening: Opening, result: ResultFolder, cell: str, block: int, started_utc: datetime) -> Run:
     """The run before its first step, with its folder in the result."""
     return Run(
-        stack=opening.session.stack,
-        request=request,
+        **vars(opening),
         folder=result.start_run(cell, block),
         run_id=f"{result.path.name}/{cell}.{block}",
         cell=cell,
         block=block,
         started_utc=started_utc,
-        session=opening.session,
-        nodes=opening.nodes,
-        roles=opening.roles,
-        secrets=opening.session.stack.secrets(),
-        down_at_start=opening.down,
-        series=opening.series,
+        secrets=opening.stack.secrets(),
     )
 
 

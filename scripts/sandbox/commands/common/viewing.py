@@ -29,9 +29,8 @@ def view(stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[
     """The stack as it is now, with what its servers answered about their roles and settings."""
     proofs: dict[str, list[dict[str, Any]]] = {}
     for proof in proved:
-        proofs.setdefault(proof.node, []).append(
-            {"setting": proof.setting, "expected": proof.expected, "answer": proof.answer, "in_effect": proof.in_effect}
-        )
+        row = {"setting": proof.setting, "expected": proof.expected, "answer": proof.answer}
+        proofs.setdefault(proof.node, []).append({**row, "in_effect": proof.in_effect})
     published: dict[str, list[tuple[str, str, int]]] = {}
     for address in addresses(stack):
         published.setdefault(address.node, []).append((address.port_name, address.host, address.port))
