@@ -40,9 +40,8 @@ def command(
     asked = either(which, what, "WHAT")
     if asked not in LISTS:
         known = did_you_mean(asked, LISTS) if asked else f"known: {', '.join(LISTS)}"
-        raise SandboxError(
-            f"there is no list of '{asked}'" if asked else "no WHAT was given", known, "try: make list WHAT=workloads"
-        )
+        what = f"there is no list of '{asked}'" if asked else "no WHAT was given"
+        raise SandboxError(what, known, "try: make list WHAT=workloads")
     rows = list(LISTS[asked]())
     if json:
         print(json_text.dumps({asked: rows}, indent=2))

@@ -21,6 +21,5 @@ def _needed(node: str | None, stack: Stack) -> str:
     if node is not None:
         return node
     names = [container.node for container in stack.members]
-    raise SandboxError(
-        "no NODE was given", f"the stack '{stack.name}' has {', '.join(names)}", f"try: make restart NODE={names[0]}"
-    )
+    known = f"the stack '{stack.name}' has {', '.join(names)}"
+    raise SandboxError("no NODE was given", known, f"try: make restart NODE={names[0]}")

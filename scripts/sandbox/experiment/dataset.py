@@ -93,21 +93,18 @@ def first_start(name: str, base_directories: Mapping[str, Plan]) -> UpOptions:
     return UpOptions(name, restore=True, base_directories_only=True, base_directories=lambda: base_directories)
 
 
+@dataclass
 class DatasetMaker:
     """Makes the datasets that this machine does not have, on a temporary stack (``name``).
 
     ``on_event``: takes that stack's events; ``note``: shows a line that stays; ``progress``: shows a stack that starts.
     """
 
-    def __init__(
-        self,
-        name: str,
-        on_event: Callable[[Event], None],
-        note: Callable[[str], None],
-        progress: Callable[[], AbstractContextManager[OnEvent]],
-        docker: Docker,
-    ) -> None:
-        self.name, self.on_event, self.note, self.progress, self.docker = name, on_event, note, progress, docker
+    name: str
+    on_event: Callable[[Event], None]
+    note: Callable[[str], None]
+    progress: Callable[[], AbstractContextManager[OnEvent]]
+    docker: Docker
 
     def make_all(self, datasets: Iterable[Dataset]) -> bool:
         """Whether all datasets are here now; if one cannot be made, every stack has to make its own data."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -25,32 +26,28 @@ _DEATH_S = 2.0
 Source = TypeVar("Source")
 
 
+@dataclass
 class StackPool(Generic[Source]):
     """Stacks by their names in the experiment; on the engine one is called ``<prefix>-<name>``.
 
     ``requests``: the source of each.
     """
 
-    def __init__(
-        self,
-        prefix: str,
-        requests: Mapping[str, Source],
-        bring_up: Callable[[str, Source], RunningStack],
-        take_down: Callable[[str], None],
-    ) -> None:
-        self._prefix, self._requests = prefix, requests
-        self._bring_up, self._take_down = bring_up, take_down
-        self._up: dict[str, RunningStack] = {}
-        self._failures: dict[str, list[SandboxError]] = {}
+    prefix: str
+    requests: Mapping[str, Source]
+    bring_up: Callable[[str, Source], RunningStack]
+    take_down: Callable[[str], None]
+    _up: dict[str, RunningStack] = field(default_factory=dict)
+    _failures: dict[str, list[SandboxError]] = field(default_factory=dict)
 
     def clear(self) -> None:
         """Removes what a killed matrix has left; its state is unknown."""
-        for name in self._requests:
-            self._take_down(f"{self._prefix}-{name}")
+        for name in self.requests:
+            self.take_down(f"{self.prefix}-{name}")
 
     def need_engine(self) -> None:
         """Raises SandboxError if the engine does not answer: it is asked to remove a stack that never existed."""
-        self._take_down(f"{self._prefix}-none")
+        self.take_down(f"{self.prefix}-none")
 
     def ready(self, name: str) -> RunningStack:
         """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure at once.
@@ -61,20 +58,20 @@ class StackPool(Generic[Source]):
         if len(failures) >= MOST_FAILURES:
             raise failures[-1]
         if name not in self._up:
-            on_engine = f"{self._prefix}-{name}"
+            on_engine = f"{self.prefix}-{name}"
             try:
-                self._up[name] = self._bring_up(on_engine, self._requests[name])
+                self._up[name] = self.bring_up(on_engine, self.requests[name])
             except SandboxError as error:
                 self.need_engine()
                 failures.append(error)
-                self._take_down(on_engine)
+                self.take_down(on_engine)
                 raise
         return self._up[name]
 
     def discard(self, name: str) -> None:
         """Removes a stack, if it is up; the next run brings up a new one."""
         if self._up.pop(name, None) is not None:
-            self._take_down(f"{self._prefix}-{name}")
+            self.take_down(f"{self.prefix}-{name}")
 
     def discard_all(self) -> None:
         """Removes every stack that is up, all at once."""
@@ -83,16 +80,17 @@ class StackPool(Generic[Source]):
             list(pool.map(self.discard, names))
 
 
+@dataclass
 class StackStarter:
     """Starts the stacks of an experiment, as far as possible in one way, so that they differ only as asked for.
 
     From kept data if possible, else all from base data directories, or all from scratch. ``progress``: shows a start.
     """
 
-    def __init__(self, progress: Callable[[], AbstractContextManager[OnEvent]], docker: Docker) -> None:
-        self.progress, self.docker = progress, docker
-        self._restored: set[str] = set()
-        self._bases: Mapping[str, Mapping[str, Plan]] = {}
+    progress: Callable[[], AbstractContextManager[OnEvent]]
+    docker: Docker
+    _restored: set[str] = field(default_factory=set)
+    _bases: Mapping[str, Mapping[str, Plan]] = field(default_factory=dict)
 
     def begin_alike(self, stacks: Iterable[StackSpec], maker: DatasetMaker) -> None:
         """Makes the data that they start from. ``stacks``: all that can run here."""

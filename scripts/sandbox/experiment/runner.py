@@ -285,12 +285,13 @@ def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
     return {f"log_{error.node}": name}
 
 
+@dataclass
 class _MatrixProgress:
     """Passes events on, and keeps track of the matrix's progress."""
 
-    def __init__(self, on_event: Callable[[MatrixEvent], None]) -> None:
-        self.on_event = on_event
-        self.done = self.runs = 0
+    on_event: Callable[[MatrixEvent], None]
+    done: int = 0
+    runs: int = 0
 
     def __call__(self, event: MatrixEvent) -> None:
         if isinstance(event, Advance):

@@ -9,7 +9,6 @@ from sandbox.registry import as_typed
 from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
-from sandbox.stack.inventory import Container
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
 from sandbox.stack.publish import addresses
@@ -34,21 +33,14 @@ def view(stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[
     published: dict[str, list[tuple[str, str, int]]] = {}
     for address in addresses(stack):
         published.setdefault(address.node, []).append((address.port_name, address.host, address.port))
-    nodes = [_node(each, roles.get(each.node), published, proofs) for each in stack.members]
+    nodes = [
+        NodeView(
+            each.node, each.about["term"], each.kind, each.id, each.image, each.state, each.health,
+            roles.get(each.node), each.about["ports"], published.get(each.node, []), proofs.get(each.node, []),
+        )
+        for each in stack.members
+    ]  # fmt: skip
     return StackView(stack.name, stack.profile, stack.plan, stack.project, stack.checkout, nodes)
-
-
-def _node(
-    container: Container,
-    role: str | None,
-    published: dict[str, list[tuple[str, str, int]]],
-    proofs: dict[str, list[dict[str, Any]]],
-) -> NodeView:
-    name, about = container.node, container.about
-    return NodeView(
-        name, about["term"], container.kind, container.id, container.image, container.state, container.health, role,
-        about["ports"], published.get(name, []), proofs.get(name, []),
-    )  # fmt: skip
 
 
 def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
