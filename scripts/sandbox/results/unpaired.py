@@ -20,14 +20,7 @@ from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p, shift
-from sandbox.results.statistics.verdict import (
-    Effect,
-    Judgement,
-    judge,
-    margin_of,
-    qualified,
-    spread,
-)
+from sandbox.results.statistics.verdict import Effect, Judgement, judge, margin_of, qualified, spread
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
 
