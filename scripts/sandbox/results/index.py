@@ -64,14 +64,14 @@ def open_index(results: Path, parts: Collection[Part] = ALWAYS, show: Show = lam
     """
     found = _found(results, _folders(results), parts)
     index = results / INDEX
-    connection = _up_to_date(index, found) or _renewed(results, found, show) or _in_memory(results, found, show)
+    connection = _up_to_date(index, found) or _renewed(results, found, show) or _made(":memory:", results, found, show)
     return _opened(connection, found)
 
 
 def open_one(result: Path) -> OpenIndex:
     """The same for a single result folder anywhere; writes nothing next to it."""
     found = _found(result.parent, [result.name], ())
-    return _opened(_in_memory(result.parent, found, lambda _: None), found)
+    return _opened(_made(":memory:", result.parent, found, lambda _: None), found)
 
 
 def _found(results: Path, names: Sequence[str], parts: Collection[Part]) -> Found:
@@ -164,18 +164,12 @@ def _refresh_file(results: Path, index: Path, copy: Path, found: Found, show: Sh
                 _refresh(connection, results, found, show)
                 return
         copy.unlink()
-    with duckdb.connect(str(copy)) as connection:
-        _filled(connection, results, found, show)
+    _made(str(copy), results, found, show).close()
 
 
-def _in_memory(results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection:
-    return _filled(duckdb.connect(":memory:"), results, found, show)
-
-
-def _filled(
-    connection: duckdb.DuckDBPyConnection, results: Path, found: Found, show: Show
-) -> duckdb.DuckDBPyConnection:
-    """A new index with everything that was found."""
+def _made(file: str, results: Path, found: Found, show: Show) -> duckdb.DuckDBPyConnection:
+    """A new index, in a file or in memory, with everything that was found."""
+    connection = duckdb.connect(file)
     for definition in DEFINITIONS:
         connection.execute(definition)
     connection.execute("INSERT INTO about VALUES ($1)", [version(duckdb.__version__)])
