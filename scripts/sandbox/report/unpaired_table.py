@@ -19,9 +19,8 @@ from sandbox.report.verdict_table import (
     wrapped,
 )
 from sandbox.results.compare import unsteady_cells
-from sandbox.results.differences import Difference, Differences, data_of
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.unpaired import ResultSide, Unpaired, UnpairedVerdict
+from sandbox.results.unpaired import Difference, Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
 WIDTH = 100
 _MOST_VARIABLES = 10

@@ -8,12 +8,11 @@ from pydantic import AwareDatetime
 
 from sandbox.results.calibration import Calibration, noise_of
 from sandbox.results.compare import judge_result
-from sandbox.results.differences import LOAD, text_of
 from sandbox.results.record import Record
 from sandbox.results.statistics.changes import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
-from sandbox.results.unpaired import ResultSide, on_scale
+from sandbox.results.unpaired import LOAD, ResultSide, on_scale, text_of
 
 
 @dataclass(frozen=True, slots=True)

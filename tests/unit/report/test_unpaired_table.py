@@ -5,9 +5,8 @@ from dataclasses import asdict, replace
 
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import Calibration
-from sandbox.results.differences import differences_between
 from sandbox.results.statistics.changes import Shift
-from sandbox.results.unpaired import ResultSide, compare_results
+from sandbox.results.unpaired import ResultSide, compare_results, differences_between
 from unit.results.made_results import around, cell, matrix_part, side
 
 STEP = Shift("step", 0.5, 25, 6)

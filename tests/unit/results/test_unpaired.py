@@ -1,14 +1,24 @@
-"""Two results of two sittings: cells meet by their levels, and nothing is said that the runs do not bear."""
+"""Two results compared: cells by their levels, runs without pairs, and what differs besides what was measured."""
 
 import pytest
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.compare import Observation
+from sandbox.results.record import Inputs
 from sandbox.results.statistics.changes import Shift
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import judge
-from sandbox.results.unpaired import BENCH_METRICS, Unpaired, compare_results, effect_of_two, matched, on_scale
-from unit.results.made_results import around, cell, matrix_part, side
+from sandbox.results.unpaired import (
+    BENCH_METRICS,
+    Unpaired,
+    compare_results,
+    differences_between,
+    effect_of_two,
+    matched,
+    on_scale,
+)
+from unit.results.made_results import HOST, HOST_CLASS, around, cell, matrix_part, side
+from unit.results.samples import sample_record
 
 NOTHING_KNOWN = Calibration()
 STEP = Shift("step", 0.5, 10)
@@ -144,3 +154,59 @@ def test_two_sittings_without_a_difference_are_hardly_ever_better_or_worse() -> 
         effect = effect_of_two(METRICS["tps"], first, second, 0.0)
         alarms += judge(effect, effect.p).word in ("better", "worse")
     assert alarms / 200 <= 0.05
+
+
+FIGURES = {"off": [1.0, 2.0], "on": [1.0, 2.0], "canary": [1.0, 2.0]}
+
+
+def test_two_results_of_one_setup_differ_in_nothing() -> None:
+    found = differences_between(side(FIGURES, matrix_part()), side(FIGURES, matrix_part(), days=3))
+    assert not found.others and not found.variables
+
+
+def test_commit_host_plan_servers_inputs_and_variables_are_told() -> None:
+    newer = [
+        node.model_copy(update={"server_version": "9.7.5", "image_id": "sha256:2"}) if node.name == "mysql1" else node
+        for node in sample_record().nodes
+    ]
+    host = HOST.model_copy(update={"kernel": "6.2", "inputs": Inputs(assignments=["sync_binlog=0"])})
+    first = side(FIGURES, matrix_part(), tool_commit="aaa", variables={"mysql1": {"sync_binlog": "1", "port": "1"}})
+    second = side(
+        FIGURES,
+        matrix_part(seconds=10, host_class="Another"),
+        tool_commit="bbb+",
+        nodes=newer,
+        environment=host,
+        variables={"mysql1": {"sync_binlog": "0", "port": "2", "new_one": "x"}},
+    )
+    found = differences_between(first, second)
+    told = [(each.what, each.first, each.second) for each in found.others]
+    assert told == [
+        ("commit of this tool", "aaa", "bbb+"),
+        ("host class", HOST_CLASS, "Another"),
+        ("host: kernel", None, "6.2"),
+        ("plan: seconds", "5", "10"),
+        ("mysql1: server_version", "9.7.4-2 (Debian)", "9.7.5"),
+        ("mysql1: image_id", "sha256:1", "sha256:2"),
+        ("input: assignments", None, "sync_binlog=0"),
+    ], "each once, though two cells have it"
+    variables = [(each.what, each.first, each.second) for each in found.variables]
+    assert variables == [("mysql1: new_one", None, "x"), ("mysql1: sync_binlog", "1", "0")]
+
+
+def test_a_node_that_only_one_has_and_another_load_are_told() -> None:
+    record = sample_record()
+    load = record.workload.model_copy(update={"threads": 64})
+    first, second = side({"bench": [1.0]}), side({"bench": [1.0]}, nodes=record.nodes[:1], workload=load)
+    told = [(each.what, each.first, each.second) for each in differences_between(first, second).others]
+    assert told == [("load: threads", "8", "64"), ("replica1: term", "mysql@9.7", None)]
+
+
+def test_other_options_and_an_edited_file_are_told() -> None:
+    load = sample_record().workload.model_copy(update={"options": {"warehouses": 1}})
+    other = load.model_copy(update={"options": {"warehouses": 10}, "file_sha256": "abc"})
+    found = differences_between(side({"bench": [1.0]}, workload=load), side({"bench": [1.0]}, workload=other))
+    assert [(each.what, each.first, each.second) for each in found.others] == [
+        ("load: options", "warehouses=1", "warehouses=10"),
+        ("load: file_sha256", None, "abc"),
+    ]
