@@ -16,9 +16,8 @@ from sandbox.registry import as_typed
 from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import judge_matrix, observations
-from sandbox.results.differences import differences_between
 from sandbox.results.store import ResultFolder
-from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, matched
+from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, differences_between, matched
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 2)
