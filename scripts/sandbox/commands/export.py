@@ -99,7 +99,8 @@ def _github(options: ExportOptions, results: Path) -> None:
     folder = _found(options, results)
     side = side_of(folder, read_manifest(folder))
     metrics = metrics_in(options.metric, "try: make export FORMAT=github-action-benchmark METRIC=tps")
-    metrics = metrics or _of_one_direction(side.metrics)
+    higher = [METRICS[name].higher_is_better for name in side.metrics]
+    metrics = metrics or [name for name, each in zip(side.metrics, higher, strict=True) if each == higher[0]]
     tool = tool_of(metrics)
     if tool is None:
         known = "one file is either customBiggerIsBetter or customSmallerIsBetter"
@@ -114,11 +115,6 @@ def _github(options: ExportOptions, results: Path) -> None:
     others = [name for name in side.metrics if name not in metrics]
     more = f"; METRIC={','.join(others)} exports the others to another file" if others and not options.metric else ""
     print(f"export  {', '.join(metrics)}: set the action's tool to {tool}{more}", file=sys.stderr)
-
-
-def _of_one_direction(metrics: Sequence[str]) -> list[str]:
-    """The first primary metric, and those with the same direction."""
-    return [name for name in metrics if METRICS[name].higher_is_better == METRICS[metrics[0]].higher_is_better]
 
 
 def _found(options: ExportOptions, results: Path) -> ResultFolder:

@@ -52,7 +52,9 @@ def _sides(options: HistoryOptions, results: Path) -> Sequence[ResultSide]:
     """Results of the subject asked for, by default that of the newest result; oldest first."""
     manifests = list(_manifests(results))
     found = [(folder, manifest) for folder, manifest in manifests if _is_meant(manifest, options)]
-    sides = [side for folder, manifest in reversed(found) for side in _side(folder, manifest, options)]
+    sides = [side_of(folder, manifest) for folder, manifest in reversed(found)]
+    named = options.workload
+    sides = [each for each in sides if each.records and (not named or named == each.records[0].workload.name)]
     if not sides:
         raise _nothing([manifest for _, manifest in manifests], options)
     meant = subject(sides[0])
@@ -74,13 +76,6 @@ def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
     if options.workload and manifest.kind != "bench":
         return False
     return not options.profile or manifest.profile == options.profile
-
-
-def _side(folder: ResultFolder, manifest: Manifest, options: HistoryOptions) -> Iterator[ResultSide]:
-    """The result, unless it is a bench of another workload or has no run."""
-    side = side_of(folder, manifest)
-    if side.records and (not options.workload or options.workload == side.records[0].workload.name):
-        yield side
 
 
 def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:

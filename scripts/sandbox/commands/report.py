@@ -86,12 +86,15 @@ def no_good_run(result: ResultFolder, part: MatrixPart, records: Sequence[Record
 
 def read_runs(result: ResultFolder) -> list[RunData]:
     """Every run of a result, in order. Raises pydantic's ValidationError for one of another version."""
-    return [_read(result, record) for record in result.records()]
-
-
-def _read(result: ResultFolder, record: Record) -> RunData:
-    servers = server_series(result.samples(record), record.workload.seconds)
-    return RunData(record, result.seconds(record), servers, result.raw_files(record))
+    return [
+        RunData(
+            record,
+            result.seconds(record),
+            server_series(result.samples(record), record.workload.seconds),
+            result.raw_files(record),
+        )
+        for record in result.records()
+    ]
 
 
 def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:

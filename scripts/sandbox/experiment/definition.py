@@ -178,9 +178,9 @@ class Matrix(BaseModel):
 
     def all_cells(self) -> Iterator["Cell"]:
         """Every combination of levels that no exclusion rules out, in the order of the file."""
-        for levels in itertools.product(*self.factors.values()):
-            chosen = dict(zip(self.factors, levels, strict=True))
-            if not any(_matches(chosen, rule) for rule in self.exclude):
+        for combination in itertools.product(*self.factors.values()):
+            chosen = dict(zip(self.factors, combination, strict=True))
+            if not any(all(chosen[factor] in levels for factor, levels in rule.items()) for rule in self.exclude):
                 changes = (self.factors[factor][level] for factor, level in chosen.items())
                 yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common))
 
@@ -256,10 +256,6 @@ def _levels(factor: str, given: Any) -> Any:
     if isinstance(given, Mapping):
         return {level_name(name): change or {} for name, change in given.items()}
     return given
-
-
-def _matches(levels: Mapping[str, str], rule: Mapping[str, list[str]]) -> bool:
-    return all(levels[factor] in excluded for factor, excluded in rule.items())
 
 
 def _slug(text: str) -> str:

@@ -113,8 +113,8 @@ class _Runner:
     def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
         """False if the environment ends a gate."""
         for run in left:
-            began = time.monotonic()
-            self._advance(run)
+            began, left_s = time.monotonic(), (len(self.runs) - len(self.done)) * self._pace_s() or None
+            self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
             record = self._one(run)
             if record.status == "infra_error" and self.resolved.gate:
                 return False
@@ -165,11 +165,6 @@ class _Runner:
                     self._without_stack(first_runs[stack], error, {}, None)
                     return False
         return True
-
-    def _advance(self, run: ScheduledRun) -> None:
-        left = len(self.runs) - len(self.done)
-        left_s = left * self._pace_s() if self.paces else None
-        self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
 
     def _one(self, run: ScheduledRun) -> Record:
         """A run that leaves a record, whatever its outcome; none if the engine is gone: the run is then repeated."""

@@ -57,13 +57,9 @@ def _snapshot(answer: QueryResult) -> ServerState | str:
     numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
     status = {name: value for name, value in numbers if value is not None}
     variables = {str(name): str(value) for name, value in answer.rows(1)}
-    return ServerState(_version(version, comment), folder, variables, status, _conflicts(answer.rows(3), status))
-
-
-def _version(version: str, comment: str) -> str:
-    """Version and vendor, without the message to the user that some vendors add after a dash."""
-    vendor = comment.partition("--")[0].strip("() ")
-    return f"{version} ({vendor})" if vendor else version
+    if vendor := comment.partition("--")[0].strip("() "):  # some add a message to the user after a dash
+        version = f"{version} ({vendor})"
+    return ServerState(version, folder, variables, status, _conflicts(answer.rows(3), status))
 
 
 def _number(text: str) -> int | float | None:

@@ -78,14 +78,15 @@ class MatrixLine(LiveLine):
     def __call__(self, event: MatrixEvent) -> None:
         """Shows one event."""
         if isinstance(event, Advance):
-            self._head = _advance_text(event)
+            left = f"  left about {duration(event.left_s)}" if event.left_s is not None else ""
+            self._head = f"{event.done + 1}/{event.runs}  block {event.next.block}/{event.blocks}  {event.next.cell}"
             show = self.move if self._terminal else self.line
-            show(self._head)
+            show(self._head + left)
         elif isinstance(event, MoreBlocks):
             took = f"about {duration(event.seconds)}"
             self.line(f"inconclusive after {event.so_far} blocks: {event.more} more on the same stacks, {took}")
         elif isinstance(event, Second) and self._terminal:
-            self.move(f"{self._head.partition('  left')[0]}  {second_text(event).strip()}")
+            self.move(f"{self._head}  {second_text(event).strip()}")
         elif isinstance(event, Progress) and event.step in _SHOWN_STEPS:
             self.line(f"{event.step}  {event.text}")
 
@@ -102,8 +103,3 @@ def second_text(event: Second) -> str:
         f"{event.phase:>8} {event.second:4d} s  threads {event.threads}  tps {event.tps:,.0f}  qps {event.qps:,.0f}  "
         f"p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors {event.errors}"
     )
-
-
-def _advance_text(event: Advance) -> str:
-    left = f"  left about {duration(event.left_s)}" if event.left_s is not None else ""
-    return f"{event.done + 1}/{event.runs}  block {event.next.block}/{event.blocks}  {event.next.cell}{left}"
