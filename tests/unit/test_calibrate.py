@@ -1,18 +1,17 @@
 """A calibration is a matrix of one cell and itself; what it finds is kept for later verdicts."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sandbox.commands import calibrate
-from sandbox.commands.calibrate import CalibrateOptions, a_against_a
+from sandbox.commands.calibrate import a_against_a
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.schedule import schedule
 from sandbox.results.calibration import Calibration
 from sandbox.run.machine import calibration_path, change_calibration, read_calibration
 
-OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
+LOAD = ("oltp_read_only", 8, 5, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +20,7 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_each_block_is_a_pair_of_the_same_in_random_order() -> None:
-    runs = schedule(a_against_a(OPTIONS), 24, 7)
+    runs = schedule(a_against_a("mysql@9.7", *LOAD), 24, 7)
     pairs = [tuple(run.cell for run in runs[i : i + 2]) for i in range(0, 48, 2)]
     assert len(runs) == 48 and {frozenset(pair) for pair in pairs} == {frozenset(("variant-A", "canary"))}
     assert len(set(pairs)) == 2, "the order never changed"
@@ -44,5 +43,5 @@ def test_a_broken_cache_is_no_calibration() -> None:
 def test_a_mistyped_profile_is_refused_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "run_resolved", lambda *_: pytest.fail("it began"))
     with pytest.raises(SandboxError, match="unknown term 'mysqll") as refused:
-        calibrate.run(replace(OPTIONS, profile="mysqll@9.7"))
+        calibrate.run(a_against_a("mysqll@9.7", *LOAD), 24, as_json=False)
     assert refused.value.exit_code is ExitCode.BAD_INPUT

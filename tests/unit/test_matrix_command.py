@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox.commands import calibrate, matrix
-from sandbox.commands.calibrate import CalibrateOptions, a_against_a
+from sandbox.commands.calibrate import a_against_a
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment import estimate, resolve, runner
 from sandbox.experiment.file import read_matrix
@@ -22,7 +22,7 @@ from sandbox.run.machine import calibration_path
 from sandbox.stack.planning import offline_plan
 from sandbox.stack.snapshots.background import somebody_measures
 
-OPTIONS = CalibrateOptions("mysql@9.7", "oltp_read_only", 8, 5, 1, 24, False)
+A_AGAINST_A = a_against_a("mysql@9.7", "oltp_read_only", 8, 5, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_calibration() -> Resolved:
     """Six pairs."""
-    return replace(resolve.resolve(a_against_a(OPTIONS)), blocks=6)
+    return replace(resolve.resolve(A_AGAINST_A), blocks=6)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_calibration_without_a_good_pair_leaves_what_is_known(
     monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: None for cell in cells})
     monkeypatch.setattr(calibrate, "run_resolved", lambda _: empty)
     with pytest.raises(SandboxError, match="0 pairs of the calibration are usable") as refused:
-        calibrate.run(OPTIONS)
+        calibrate.run(A_AGAINST_A, 24, as_json=False)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert not calibration_path().exists()
 
@@ -109,9 +109,9 @@ baseline: {commits: relaxed}
 """
 
 
-def typed(file: str, only: str | None = None, as_json: bool = False) -> matrix.MatrixOptions:
-    """The options of a matrix that is run."""
-    return matrix.MatrixOptions(file, 5, 1, 8, only, 1, plan=False, new=False, as_json=as_json)
+def run_typed(file: str, only: str | None = None, as_json: bool = False) -> int:
+    """Runs a matrix as typed."""
+    return matrix.command(file, seconds=5, warmup=1, blocks=8, only=only, seed=1, json=as_json)
 
 
 def lose(monkeypatch: pytest.MonkeyPatch, lost: Mapping[str, str]) -> None:
@@ -137,7 +137,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("as_json", [False, True])
 def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError, match="interrupted before the first run"):
-        matrix.run(typed(mine, "threads=4", as_json))
+        run_typed(mine, "threads=4", as_json)
     told = capsys.readouterr()
     lines = told.err.splitlines()
     assert told.out == "", "what is printed there is the result"
@@ -164,7 +164,7 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
     lost = {f"commits-durable.threads-{threads}": "not available here: x:1" for threads in (1, 4)}
     lose(monkeypatch, lost)
     with pytest.raises(SandboxError) as refused:
-        matrix.run(typed(mine))
+        run_typed(mine)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert refused.value.lines() == [
         "no comparison of the matrix mine can run here",
@@ -173,7 +173,7 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
     ]
     lost.pop("commits-durable.threads-1")
     with pytest.raises(SandboxError, match="interrupted"):
-        matrix.run(typed(mine))
+        run_typed(mine)
 
 
 def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
@@ -187,10 +187,10 @@ def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
     assert here.canary_of.name in baselines and here.canary_of.name not in lost
     assert here.key != made.key, "a result with another canary is not resumed"
     with pytest.raises(SandboxError, match="interrupted"):
-        matrix.run(typed(mine))
+        run_typed(mine)
     lost |= dict.fromkeys(baselines, "not available here: x:1")
     with pytest.raises(SandboxError, match="the baseline of the matrix mine cannot run here"):
-        matrix.run(typed(mine))
+        run_typed(mine)
 
 
 def resolved_file(path: Path) -> Resolved:

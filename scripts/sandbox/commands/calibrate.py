@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -23,27 +23,13 @@ from sandbox.run.machine import calibration_path, change_calibration
 
 HELP = ("figures", 4)
 
-
 _SHOWN = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)
 
 
-@dataclass(frozen=True)
-class CalibrateOptions:
-    """The options of `calibrate` as typed."""
-
-    profile: str
-    workload: str
-    threads: int
-    seconds: int
-    warmup: int
-    pairs: int
-    as_json: bool
-
-
-def run(options: CalibrateOptions) -> int:
+def run(experiment: Experiment, pairs: int, as_json: bool) -> int:
     """Runs A/A pairs, saves and prints the noise that they show; returns the exit code."""
-    resolved = replace(resolve(a_against_a(options)), blocks=options.pairs)
+    resolved = replace(resolve(experiment), blocks=pairs)
     need_baseline(resolved)
     result = run_resolved(resolved)
     part, records = result.manifest.matrix, result.records()
@@ -54,13 +40,13 @@ def run(options: CalibrateOptions) -> int:
         what = f"{pairs} pairs of the calibration are usable; at least {FEWEST_BLOCKS} are needed"
         raise SandboxError(what, f"see: {result.path}", "try: make calibrate", ExitCode.ENVIRONMENT)
     known = change_calibration(lambda before: before.calibrated(kind, differences))
-    _print_noise(kind, known.sds(kind) or {}, pairs, options.as_json)
+    _print_noise(kind, known.sds(kind) or {}, pairs, as_json)
     return int(ExitCode.OK)
 
 
-def a_against_a(options: CalibrateOptions) -> Experiment:
+def a_against_a(profile: str, workload: str, threads: int, seconds: int, warmup: int) -> Experiment:
     """One cell, with itself as the canary."""
-    change = Change(profile=options.profile, workload=options.workload, threads=options.threads)
+    change = Change(profile=profile, workload=workload, threads=threads)
     matrix = Matrix(
         name="calibrate",
         title="A/A calibration",
@@ -68,8 +54,8 @@ def a_against_a(options: CalibrateOptions) -> Experiment:
         common=change,
         factors={"variant": {"A": Change()}},
         baseline={"variant": "A"},
-        seconds=options.seconds,
-        warmup=options.warmup,
+        seconds=seconds,
+        warmup=warmup,
     )
     cell = Cell({"variant": "A"}, change)
     return Experiment(matrix, (cell,), cell)
@@ -101,4 +87,4 @@ def command(
     json: Json = False,
 ) -> int:
     """Measure the noise of this host in A/A pairs, which sets the margin of verdicts."""
-    return run(CalibrateOptions(need_profile(profile), workload, threads, seconds, warmup, pairs, json))
+    return run(a_against_a(need_profile(profile), workload, threads, seconds, warmup), pairs, json)

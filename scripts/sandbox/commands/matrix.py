@@ -2,7 +2,8 @@
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -27,39 +28,18 @@ from sandbox.stack.engine import Docker
 HELP = ("figures", 2)
 
 
-@dataclass(frozen=True)
-class MatrixOptions:
-    """The options of `matrix` as typed; None: as in the file."""
-
-    matrix: str | None
-    seconds: int | None
-    warmup: int | None
-    blocks: int | None
-    only: str | None
-    seed: int | None
-    plan: bool
-    new: bool
-    as_json: bool
-
-
-def run(options: MatrixOptions) -> int:
-    """Plans, runs, judges, prints; returns the exit code. Raises SandboxError for a matrix that cannot run at all."""
-    matrix = _adjusted(find_matrix(options.matrix), options)
-    resolved = resolve_file(matrix, matrix_path(options.matrix), options.only)
-    resolved = replace(resolved, seed=options.seed, afresh=options.new)
-    if options.plan:
-        return _show_plan(resolved, options.as_json)
+def run(resolved: Resolved, as_json: bool) -> int:
+    """Runs, judges, prints; returns the exit code. Raises SandboxError for a matrix that cannot run at all."""
     need_baseline(resolved)
     need_comparison(resolved)
     result = run_resolved(resolved, plan=True)
     known = known_noise(result)
     learn_from(result)
-    return show_result(result, options.as_json, known)
+    return show_result(result, as_json, known)
 
 
-def _adjusted(matrix: Matrix, options: MatrixOptions) -> Matrix:
+def _adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
     """The matrix with the values from the command line. Raises SandboxError (exit 2) for a number that is too small."""
-    given = {"seconds": options.seconds, "warmup": options.warmup, "blocks": options.blocks}
     least = {"seconds": 1, "warmup": 0, "blocks": 1}
     changes = {name: value for name, value in given.items() if value is not None}
     for name, value in changes.items():
@@ -133,4 +113,7 @@ def command(
     json: Json = False,
 ) -> int:
     """Run a matrix of factors and report which differences are real."""
-    return run(MatrixOptions(either(which, matrix, "MATRIX"), seconds, warmup, blocks, only, seed, plan, new, json))
+    word = either(which, matrix, "MATRIX")
+    adjusted = _adjusted(find_matrix(word), {"seconds": seconds, "warmup": warmup, "blocks": blocks})
+    resolved = replace(resolve_file(adjusted, matrix_path(word), only), seed=seed, afresh=new)
+    return _show_plan(resolved, json) if plan else run(resolved, json)
