@@ -12,9 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from sandbox.errors import SandboxError
 from sandbox.places import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
-from sandbox.plan.component import Component, ComponentSpec, inherit
 from sandbox.plan.images import Catalog, Lock
-from sandbox.plan.library import Library, NamedProfile, Setting
+from sandbox.plan.library import Component, ComponentSpec, Library, NamedProfile, Setting, inherit
 from sandbox.plan.model import UserFile
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

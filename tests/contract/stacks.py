@@ -7,9 +7,9 @@ from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library
-from sandbox.plan.component import Component
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.images import Availability
+from sandbox.plan.library import Component
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from contract import stacks
-from sandbox.plan.component import Component
 from sandbox.plan.grammar import parse
+from sandbox.plan.library import Component
 
 FORBIDDEN = {
     "ports",

@@ -5,10 +5,9 @@ from dataclasses import replace
 from itertools import islice, product
 
 from sandbox.errors import SandboxError
-from sandbox.plan.component import Component
 from sandbox.plan.grammar import Term, parse
 from sandbox.plan.images import Availability, choose_image
-from sandbox.plan.library import Library
+from sandbox.plan.library import Component, Library
 from sandbox.plan.model import Plan
 from sandbox.plan.planner import make_plan
 

@@ -1,4 +1,4 @@
-"""What a profile can name: components, settings, named profiles; and the catalog."""
+"""What a profile can name: components, settings and named profiles, as their files declare them; and the catalog."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,8 +6,176 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field
 
-from sandbox.plan.component import Component, Probe
-from sandbox.plan.images import Catalog, Declared, Text
+from sandbox.plan.images import USER, Catalog, Declared, Text
+
+Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
+
+
+class Probe(Declared):
+    """One question and the one answer that means yes: a query or a command, run in the node or from the client."""
+
+    query: str | None = None
+    command: list[str] | None = None
+    expect: str | None = ""
+    """None: only the command's exit status counts, whatever it prints."""
+    via: Literal["self", "client"] = "self"
+
+
+class Auxiliary(Declared):
+    """An additional service of a fragment: one more node per component node, per database or per stack."""
+
+    image: str
+    per: Literal["node", "database", "stack"]
+    kind: Kind
+    memory_mb: int = 40
+    user: str | None = Field(default=None, pattern=USER)
+    image_user: str | None = None
+    ready: Probe | None = None
+    ports: dict[str, int] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    version_from: Literal["group"] | None = None
+
+
+class ReplicationSource(Declared):
+    """What a component's fragment adds to the single server it replicates from. ``service``: lists are appended."""
+
+    ready: Probe
+    role: Probe
+    service: dict[str, Any] = Field(default_factory=dict)
+    configs: list[str] = Field(default_factory=list)
+    """The fragment's own configs that this service gets."""
+
+
+class Servers(Declared):
+    """What a component needs from the servers of its group that belong to ``family``.
+
+    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does.
+    """
+
+    family: Literal["mysql", "mariadb"]
+    before: str
+    suggested: str
+    why: str
+    variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+
+
+class Certificate(Declared):
+    """A server's certificate, generated with the stack's passwords. ``since``: the oldest version that gets one.
+
+    A self-signed one saves the server generating its own keys: the RSA pairs at MySQL's first start (0.5 s of CPU),
+    the 4,096-bit pair at every start of MariaDB from 11.4 on (1 s).
+    """
+
+    signed_by: Literal["itself", "authority"]
+    since: str | None = None
+
+
+class ComponentSpec(Declared):
+    """The `x-component` block, as written."""
+
+    help: str
+    kind: Kind
+    aliases: list[str] = Field(default_factory=list)
+    """Other words that people type for it; a plan shows its name."""
+    based_on: str | dict[str, str] | None = None
+    attaches: Literal["group", "stack"] | None = None
+    attaches_to: list[str] | None = None
+    servers: Servers | None = None
+    note: str = ""
+    """Template of what `plan` prints about it next to its role; empty: nothing."""
+    family: Literal["mysql", "mariadb"] | None = None
+    topology: Literal["single", "galera", "gr"] | None = None
+    image: str | None = None
+    version_from: Literal["group"] | None = None
+    since: str | None = None
+    """Oldest version that it works with."""
+    count: int = 1
+    ports: dict[str, int] = Field(default_factory=dict)
+    admin_ports: list[str] = Field(default_factory=list)
+    """Names of the ports that take no load: an administration interface, a statistics page."""
+    members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)
+    """For a proxy: topologies in which it routes only to the cluster's members, not to their replicas."""
+    memory_mb: int = 100
+    config_dir: str | None = None
+    user: str | None = Field(default=None, pattern=USER)
+    image_user: str | None = None
+    """Name of the user that the image starts as, if that is not root (plan/files.py)."""
+    sql_client: str = "mysql"
+    server: str = "mysqld"
+    certificate: Certificate | None = None
+    grace_s: int = 10
+    credential_rotation: str | None = None
+    """Template of the SQL that gives a server restored from a snapshot new passwords; None: it cannot be restored."""
+    rotation_begins_with: list[str] = Field(default_factory=list)
+    """First-start templates that go into it, since the base data directory lacks them; they may be repeated."""
+    rotation_once: list[str] = Field(default_factory=list)
+    """The same for statements that must not be repeated, such as those that set a replica's source."""
+    base_directory: str | None = None
+    """The component whose first start creates the data directory that its servers can start from; None: they cannot."""
+    shaping: list[str] = Field(default_factory=list)
+    """The variables that shape a fresh data directory, or what the first start writes into it."""
+    timeout_s: int = 120
+    variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    options: dict[str, Any] = Field(default_factory=dict)
+    ready: Probe | None = None
+    role: Probe | None = None
+    """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
+    source: ReplicationSource | None = None
+    auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
+
+
+class Component(Declared):
+    """A component ready for use: inheritance resolved, its files read."""
+
+    name: str
+    spec: ComponentSpec
+    services: dict[str, dict[str, Any]]
+    configs: dict[str, dict[str, str]]
+    volumes: dict[str, dict[str, Any] | None]
+    files: dict[str, str]
+
+    @property
+    def countable(self) -> bool:
+        """Whether its term may carry a count."""
+        return self.spec.kind in ("database", "replica", "proxy", "manager") and self.spec.attaches != "stack"
+
+
+def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """``over`` merged over ``base``: mappings merge key by key, anything else is replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        mine = merged.get(key)
+        merged[key] = deep_merge(mine, value) if isinstance(mine, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """A raw fragment merged over the raw fragment it is based on; the base's main service takes the new name."""
+    renamed = dict(base)
+    services = dict(base.get("services", {}))
+    if base_name in services:
+        services[name] = services.pop(base_name)
+    renamed["services"] = services
+    return deep_merge(renamed, over)
+
+
+def as_source(database: Component, replica: Component) -> Component:
+    """The component of a single server with replicas: its own, plus what their fragment adds to their source."""
+    source = replica.spec.source
+    if source is None:
+        return database
+    service = database.services[database.name]
+    laid = deep_merge(service, source.service) | {"configs": [*service["configs"], *source.service["configs"]]}
+    configs = {name: replica.configs[name] for name in source.configs}
+    files = {config["file"]: replica.files[config["file"]] for config in configs.values()}
+    return database.model_copy(
+        update={
+            "spec": database.spec.model_copy(update={"ready": source.ready, "role": source.role}),
+            "services": {**database.services, database.name: laid},
+            "configs": {**database.configs, **configs},
+            "files": {**database.files, **files},
+        }
+    )
 
 
 class When(Declared):

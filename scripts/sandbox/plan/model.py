@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from sandbox.plan.component import Component, Kind, Probe, deep_merge
 from sandbox.plan.images import ImageChoice, at_least
-from sandbox.plan.library import Variant
+from sandbox.plan.library import Component, Kind, Probe, Variant, deep_merge
 
 
 @dataclass(frozen=True)

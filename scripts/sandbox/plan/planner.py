@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
-from sandbox.plan.component import Auxiliary, Component, as_source
 from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
 from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image, image_override
-from sandbox.plan.library import Library
+from sandbox.plan.library import Auxiliary, Component, Library, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.plan.component import Probe
+from sandbox.plan.library import Probe
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.templates import render_text
 

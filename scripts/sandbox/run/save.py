@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sandbox.errors import SandboxError
-from sandbox.plan.component import Kind
+from sandbox.plan.library import Kind
 from sandbox.results.record import (
     CheckRecord,
     EntryRecord,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from sandbox.plan.component import Kind
 from sandbox.plan.images import ImageOrigin
+from sandbox.plan.library import Kind
 
 ServerRole = Literal["writer", "reader", "stale"]
 """``stale``: it takes writes, but another server of its group is the writer."""

@@ -5,9 +5,8 @@ from typing import Any
 
 import yaml
 
-from sandbox.plan.component import Component
 from sandbox.plan.images import Availability, Catalog
-from sandbox.plan.library import Library, NamedProfile, Setting
+from sandbox.plan.library import Component, Library, NamedProfile, Setting
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
 

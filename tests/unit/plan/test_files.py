@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.plan.component import ComponentSpec
 from sandbox.plan.files import SCRIPT, NodeFile, image_user, joined, started_as
+from sandbox.plan.library import ComponentSpec
 from unit.plan.small_library import plan
 
 FOLDER = "/docker-entrypoint-initdb.d"

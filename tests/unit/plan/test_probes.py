@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.plan.component import Probe
+from sandbox.plan.library import Probe
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import about, ask_commands, client_questions, probe_script, ready_commands
 from sandbox.plan.templates import PLACEHOLDER, node_context

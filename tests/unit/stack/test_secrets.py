@@ -8,7 +8,7 @@ import pytest
 from cryptography import x509
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.component import Certificate, Component
+from sandbox.plan.library import Certificate, Component
 from sandbox.plan.templates import Secrets
 from sandbox.stack.secrets import draw_secrets
 from unit.stack.small_stack import SMALL, local_plan
