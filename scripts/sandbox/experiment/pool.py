@@ -13,6 +13,7 @@ from sandbox.experiment.dataset import DatasetMaker, first_start
 from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import Plan
 from sandbox.results.record import Record
+from sandbox.run.judge import states
 from sandbox.run.save import save_logs
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
@@ -143,7 +144,7 @@ def dead_soon(stack: RunningStack) -> Mapping[str, str]:
 
 def death_message(dead: Mapping[str, str]) -> str:
     """The dead nodes, each with its state; empty if all run."""
-    return "died between two runs: " + "; ".join(f"{name}: {state}" for name, state in dead.items()) if dead else ""
+    return f"died between two runs: {states(dead)}" if dead else ""
 
 
 def logs_of(stack: RunningStack, folder: Path) -> dict[str, str]:

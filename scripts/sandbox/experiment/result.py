@@ -25,15 +25,14 @@ def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
     """The newest unfinished result of the same plan and host class; None if there is none, or ``afresh``."""
     if resolved.afresh:
         return None
+    asked = (resolved.experiment.key, resolved.host_class, resolved.blocks)
     for result in reversed(all_results(results)):
         try:
             manifest = result.manifest
         except ValidationError:  # of another version of this tool: cannot be resumed
             continue
-        part, asked = manifest.matrix, (resolved.experiment.key, resolved.host_class, resolved.blocks)
-        if part is None or manifest.ended_utc is not None:
-            continue
-        if (part.key, part.host_class, part.blocks) == asked and resolved.seed in (None, part.seed):
+        part = manifest.matrix if manifest.ended_utc is None else None
+        if part and (part.key, part.host_class, part.blocks) == asked and resolved.seed in (None, part.seed):
             return result
     return None
 

@@ -12,8 +12,6 @@ from sandbox.stack.protocol import SettingProof
 
 CONDITION = "condition"
 """Prefix of the name of a condition's check in the record."""
-
-
 REACHED_SHARE = 0.98
 """Share of the load's statements that the servers must have counted; a proxy may answer a few on its own."""
 ALONE_SHARE = 1.1
@@ -21,7 +19,6 @@ ALONE_SHARE = 1.1
 PROBES_PER_S = 20
 """Statements per second and server that probes, proxies and our own sampler may send."""
 SAMPLED_SHARE = 0.9
-
 ANSWERING_SHARE = 0.01
 """Below this share of the load's statements, a server did not take part in answering it."""
 
