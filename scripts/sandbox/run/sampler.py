@@ -24,12 +24,7 @@ class Sampler:
     """
 
     def __init__(
-        self,
-        stack: RunningStack,
-        client: str,
-        servers: Sequence[StackNode],
-        path: Path,
-        watched: Collection[str] = (),
+        self, stack: RunningStack, client: str, servers: Sequence[StackNode], path: Path, watched: Collection[str] = ()
     ) -> None:
         self.host_lines: list[dict[str, Any]] = []
         self.sampled: Counter[str] = Counter()

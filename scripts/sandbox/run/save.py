@@ -26,12 +26,7 @@ from sandbox.run.state import BenchRequest, Run
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.model import Second
 
-_ROLE_OF_KIND: dict[Kind, NodeRole] = {
-    "proxy": "proxy",
-    "manager": "manager",
-    "monitor": "monitor",
-    "client": "client",
-}
+_ROLE_OF_KIND: dict[Kind, NodeRole] = {"proxy": "proxy", "manager": "manager", "monitor": "monitor", "client": "client"}
 
 
 def collect(run: Run) -> None:

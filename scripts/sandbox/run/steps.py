@@ -7,17 +7,7 @@ from collections.abc import Callable, Sequence
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.record import PreparationRecord, Record, Status
 from sandbox.results.store import ResultFolder
-from sandbox.run import judge
-from sandbox.run.counters import (
-    ServerState,
-    conflicts_by_code,
-    cpu_per_transaction,
-    read_usage,
-    restarted,
-    statements_answered,
-    take_snapshots,
-    used,
-)
+from sandbox.run import counters, judge
 from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
@@ -109,7 +99,7 @@ def _prepare(run: Run) -> PreparationRecord | None:
 def warm_up(run: Run) -> None:
     """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
     _sampler(run)
-    read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
+    counters.read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
     if not run.session.parameters.warmup_s:
         return
     outcome = run.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
@@ -183,8 +173,8 @@ def _sampler(run: Run) -> Sampler:
     return run.sampler
 
 
-def _snapshots_before(run: Run) -> dict[str, ServerState]:
-    taken = take_snapshots(run.stack, run.session.client, run.live_servers)
+def _snapshots_before(run: Run) -> dict[str, counters.ServerState]:
+    taken = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
     silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
     if silent:
         raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
@@ -192,27 +182,27 @@ def _snapshots_before(run: Run) -> dict[str, ServerState]:
 
 
 def _load_between_snapshots(run: Run) -> Outcome:
-    before = read_usage(run.stack, run.live_nodes)
+    before = counters.read_usage(run.stack, run.live_nodes)
     try:
         return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
     finally:
-        run.usage = used(before, read_usage(run.stack, run.live_nodes))
-        run.after = _answered(take_snapshots(run.stack, run.session.client, run.live_servers))
+        run.usage = counters.used(before, counters.read_usage(run.stack, run.live_nodes))
+        run.after = _answered(counters.take_snapshots(run.stack, run.session.client, run.live_servers))
 
 
-def _answered(taken: dict[str, ServerState | str]) -> dict[str, ServerState]:
-    return {name: answer for name, answer in taken.items() if isinstance(answer, ServerState)}
+def _answered(taken: dict[str, counters.ServerState | str]) -> dict[str, counters.ServerState]:
+    return {name: answer for name, answer in taken.items() if isinstance(answer, counters.ServerState)}
 
 
 def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
     """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
     metrics, failure = outcome.metrics, outcome.failure
-    answered = statements_answered(run.before, run.after, servers)
+    answered = counters.statements_answered(run.before, run.after, servers)
     run.answered = judge.answering(metrics, answered)
     by_code = metrics.conflicts_by_code
     if by_code is None:
-        by_code = conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
-    cpu = cpu_per_transaction(run.usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
+        by_code = counters.conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
+    cpu = counters.cpu_per_transaction(run.usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
     run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
     run.checks += [
         judge.nodes_alive(run.down_at_start, died(run)),
@@ -229,7 +219,7 @@ def died(run: Run) -> dict[str, str]:
     dead = {name: state for name, state in run.stack.dead_nodes().items() if name not in run.down_at_start}
     unheard = [name for name in run.before if name not in run.after] if run.after else []
     silent = dict.fromkeys(unheard, "its server did not answer after the load")
-    again = [name for name in run.before if name in run.after and restarted(run.before[name], run.after[name])]
+    again = [name for name in run.before if name in run.after and counters.restarted(run.before[name], run.after[name])]
     return {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
 
 
