@@ -52,7 +52,7 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from sandbox.report.bench_table import bench_table, bench_text
+    from sandbox.report.bench_view import bench_table, bench_text
 
     if sys.stdout.isatty():
         Console(highlight=False).print(bench_table(record, folder))

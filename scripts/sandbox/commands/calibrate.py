@@ -15,7 +15,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Cell, Change, Matrix
 from sandbox.experiment.resolve import need_baseline, resolve
 from sandbox.experiment.selection import Experiment
-from sandbox.report.text_table import text_table
+from sandbox.report.text import text_table
 from sandbox.results.calibration import canary_differences, kind_of_canary
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin

@@ -14,8 +14,7 @@ from sandbox.commands.common.find_result import find_result, metrics_in, read_ma
 from sandbox.commands.query import print_broken
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
-from sandbox.report.benchstat import benchstat_lines
-from sandbox.report.github_action_benchmark import entries, tool_of
+from sandbox.report.exports import benchstat_lines, entries, tool_of
 from sandbox.report.query_table import query_csv
 from sandbox.results.history import history_of
 from sandbox.results.index import OpenIndex, open_index, open_one

@@ -13,7 +13,7 @@ from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.library import load_library
 from sandbox.places import RESULTS, yaml_files
-from sandbox.report.text_table import text_table
+from sandbox.report.text import text_table
 from sandbox.results.store import all_results
 from sandbox.workloads.common.registry import find_workloads
 from sandbox.workloads.common.resolve import WORKLOADS

@@ -20,7 +20,8 @@ from sandbox.experiment.result import known_noise, learn_from, note_noise, part_
 from sandbox.experiment.runner import start
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
-from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
+from sandbox.report.matrix_view import experiment_data, experiment_lines
+from sandbox.report.text import duration
 from sandbox.results.compare import Known
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
@@ -77,9 +78,7 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """Prints the verdicts and writes the result's report. Raises SandboxError (exit 4) if no run is usable."""
     from sandbox.commands import report
-    from sandbox.report.lost_runs import lost_runs
-    from sandbox.report.processor_time import processor_data
-    from sandbox.report.verdict_table import verdict_data, verdict_lines
+    from sandbox.report.verdict_table import lost_runs, processor_data, verdict_data, verdict_lines
 
     note_noise(result, known)
     manifest, part, runs = result.manifest, part_of(result), report.read_runs(result)

@@ -15,7 +15,7 @@ from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
 from sandbox.report.query_table import query_csv, query_json, query_lines
-from sandbox.report.text_table import text_table
+from sandbox.report.text import text_table
 from sandbox.results.index import open_index
 from sandbox.results.tables import ABOUT_VIEWS, LATER, VIEWS, Part
 

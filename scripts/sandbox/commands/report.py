@@ -14,12 +14,12 @@ from sandbox.commands.common.options import either, place
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
-from sandbox.report.bench_summary import bench_figures, bench_markdown
-from sandbox.report.figure import Figure, picture
-from sandbox.report.figures import matrix_figures
+from sandbox.report.bench_view import bench_markdown
+from sandbox.report.figures import bench_figures, matrix_figures
+from sandbox.report.layout import RunData
 from sandbox.report.page import Page, bench_page, html, matrix_page
-from sandbox.report.run_data import RunData
 from sandbox.report.summary import summary
+from sandbox.report.svg import Figure, picture
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import Judged, judge_matrix
 from sandbox.results.manifest import Manifest, MatrixPart

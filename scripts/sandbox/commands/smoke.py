@@ -21,10 +21,7 @@ from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import PLACEHOLDER
 from sandbox.registry import as_typed
-from sandbox.report.smoke_data import smoke_data
-from sandbox.report.smoke_report import SmokeLook, SmokeReport
-from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_view import smoke_markdown
+from sandbox.report.smoke_view import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.results.calibration import Calibration, noise_of
 from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import BLOCKS, EXIT_CODES, Look

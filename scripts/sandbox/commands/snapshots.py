@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sandbox.commands.common.options import Json
 from sandbox.registry import as_typed
-from sandbox.report.snapshot_view import snapshot_lines, snapshots_data
+from sandbox.report.stack_view import snapshot_lines, snapshots_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store
 

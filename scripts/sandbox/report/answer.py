@@ -1,13 +1,18 @@
-"""PURE: the answer that a judged matrix gives to its question, in one sentence."""
+"""PURE: the answer that a judged matrix gives to its question, in one sentence that names exactly where it holds."""
 
 from collections.abc import Mapping, Sequence
 
-from sandbox.report.places import places
+from sandbox.report.text import levels_text, shown, varied
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS
 
+Levels = Mapping[str, str]
+"""Of one cell, by factor."""
+
+MOST_PLACES = 3
+"""Nobody reads more than these: beyond that, the cells are only counted."""
 _TOO_FEW = "too few"
 _PHRASES = {
     "better": "is better",
@@ -39,23 +44,21 @@ def answer(part: MatrixPart, judged: Judged) -> str:
     levels = {cell.name: cell.levels for cell in part.cells}
     changes: dict[str, dict[str, list[Verdict]]] = {}
     for verdict in verdicts:
-        by_word = changes.setdefault(_change(part, levels[verdict.cell]), {})
+        own = levels[verdict.cell]
+        changed = [factor for factor, level in own.items() if part.baseline.get(factor, level) != level]
+        by_word = changes.setdefault(levels_text(own, changed), {})
         too_few = verdict.judgement is not None and verdict.judgement.effect.interval is None
         by_word.setdefault(_TOO_FEW if too_few else verdict.word, []).append(verdict)
-    phrases = []
-    for change, by_word in changes.items():
-        words = [_word(part, levels, word, found) for word, found in by_word.items()]
-        phrases.append(f"{change} {', '.join(words)}")
+    phrases = [
+        f"{change} {', '.join(_word(part, levels, word, found) for word, found in by_word.items())}"
+        for change, by_word in changes.items()
+    ]
     return f"By {metric}: {'; '.join(phrases)}."
 
 
-def _change(part: MatrixPart, levels: Mapping[str, str]) -> str:
-    changed = [f"{factor} {level}" for factor, level in levels.items() if part.baseline.get(factor, level) != level]
-    return ", ".join(changed)
-
-
-def _word(part: MatrixPart, levels: Mapping[str, Mapping[str, str]], word: str, verdicts: Sequence[Verdict]) -> str:
-    at = _where(part, [levels[verdict.cell] for verdict in verdicts])
+def _word(part: MatrixPart, levels: Mapping[str, Levels], word: str, verdicts: Sequence[Verdict]) -> str:
+    free = {factor: part.factors[factor] for factor in varied(part) if factor not in part.baseline}
+    at = places(free, [levels[verdict.cell] for verdict in verdicts])
     sizes = _sizes(verdicts) if word in ("better", "worse") else ""
     margin = _margin(verdicts) if word == "no difference" else ""
     return " ".join(filter(None, (_PHRASES[word], margin, at, sizes)))
@@ -68,14 +71,48 @@ def _margin(verdicts: Sequence[Verdict]) -> str:
     return f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {largest:.4g} or more"
 
 
-def _where(part: MatrixPart, cells: Sequence[Mapping[str, str]]) -> str:
-    """Levels of the factors that the baseline does not set; empty where all levels are meant."""
-    free = {name: levels for name, levels in part.factors.items() if name not in part.baseline and len(levels) > 1}
-    return places(free, cells)
-
-
 def _sizes(verdicts: Sequence[Verdict]) -> str:
-    metric = METRICS[verdicts[0].metric]
-    effects = sorted(metric.shown(verdict.judgement.effect.estimate) for verdict in verdicts if verdict.judgement)
-    shown = [f"{effect:+.1%}" if metric.scale == "ratio" else f"{effect:+.4g} {metric.unit}" for effect in effects]
-    return f"({shown[0]})" if len(shown) == 1 else f"({shown[0]} to {shown[-1]})"
+    effects = sorted(verdict.judgement.effect.estimate for verdict in verdicts if verdict.judgement)
+    ends = effects if len(effects) == 1 else (effects[0], effects[-1])
+    return f"({' to '.join(shown(METRICS[verdicts[0].metric], effect) for effect in ends)})"
+
+
+def places(factors: Mapping[str, Sequence[str]], cells: Sequence[Levels]) -> str:
+    """``at threads 1, 4 and workload a, also at threads 1 and workload b``; empty where every level is meant.
+
+    ``factors``: those that distinguish the cells, with all their levels.
+    """
+    found = products(list(factors), cells)
+    if len(found) > MOST_PLACES:
+        return f"in {len(cells)} cells"
+    text = [_place(factors, product) for product in found]
+    return ", also ".join(place for place in text if place)
+
+
+def products(factors: Sequence[str], cells: Sequence[Levels]) -> list[dict[str, list[str]]]:
+    """Cells as disjoint products of levels, split by factors in the order that gives the fewest."""
+    if not factors:
+        return [{}]
+    return min((_split(factor, [each for each in factors if each != factor], cells) for factor in factors), key=len)
+
+
+def _split(factor: str, others: Sequence[str], cells: Sequence[Levels]) -> list[dict[str, list[str]]]:
+    """Groups the levels of a factor that occur with the same levels of the others."""
+    by_level: dict[str, list[Levels]] = {}
+    for cell in cells:
+        by_level.setdefault(cell[factor], []).append(cell)
+    alike: dict[frozenset[tuple[str, ...]], list[str]] = {}
+    for level, found in by_level.items():
+        alike.setdefault(frozenset(tuple(cell[each] for each in others) for cell in found), []).append(level)
+    return [
+        {factor: levels, **product} for levels in alike.values() for product in products(others, by_level[levels[0]])
+    ]
+
+
+def _place(factors: Mapping[str, Sequence[str]], product: Mapping[str, Sequence[str]]) -> str:
+    text = [
+        f"{factor} {', '.join(product[factor])}"
+        for factor, levels in factors.items()
+        if len(product[factor]) < len(levels)
+    ]
+    return f"at {' and '.join(text)}" if text else ""

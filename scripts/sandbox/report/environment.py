@@ -1,12 +1,19 @@
-"""PURE: the machine of a measurement, and its load meanwhile."""
+"""PURE: what was measured on what: the machine and its load, images and limits, variables that differ."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from sandbox.results.manifest import HostCheck
+from sandbox.report.text import UNKNOWN, levels_text, varied
+from sandbox.results.manifest import CellPart, HostCheck, MatrixPart
 from sandbox.results.record import Record
+from sandbox.results.variants import UnsetDifferences, VariantDifference, differences, unasked, unset_differences
 
-UNKNOWN = "unknown"
+_FEWEST_ITEMS = 3
+"""Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""
+_MOST_VALUES, _LONGEST_VALUE = 20, 60
+"""Of values that nobody set, in Markdown: how many for a pair of variants, and how much of each."""
+_OF_NODE = ("nodes", "image", "version", "digest", "given")
 
 
 def environment_rows(records: Sequence[Record]) -> list[tuple[str, str]]:
@@ -51,10 +58,141 @@ def host_check_row(checks: Sequence[HostCheck]) -> list[tuple[str, str]]:
     if not checks:
         return []
     turns, syncs = [check.cpu_turns for check in checks], [check.fsync_ms for check in checks]
+    loop = f"processor loop {min(turns):,} to {max(turns):,} iterations in 0.5 s"
+    return [("before each block", f"{loop}, median fsync {min(syncs):.2f} to {max(syncs):.2f} ms")]
+
+
+def stack_rows(part: MatrixPart, records: Sequence[Record]) -> list[Mapping[str, str]]:
+    """Every kind of node of every variant: its image, version and digest, and the limits that it ran under."""
+    variants = {cell.name: cell for cell in part.cells}
+    compared = [factor for factor in varied(part) if factor in part.baseline]
+    seen: set[str] = set()
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        cell = variants.get(record.cell)
+        if cell and cell.variant not in seen and record.nodes:
+            seen.add(cell.variant)
+            for row in node_rows(record, levels_text(cell.levels, compared) or cell.profile):
+                alike.setdefault(tuple(row[name] for name in _OF_NODE), []).append(row["variant"])
+    return [{"variant": "; ".join(names), **dict(zip(_OF_NODE, row, strict=True))} for row, names in alike.items()]
+
+
+def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
+    """One row for each group of identical nodes in a record."""
+    inputs = record.environment.inputs
+    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "cpuset": inputs.cpuset}
+    given = [f"{name}={value}" for name, value in limits.items() if value] + list(inputs.assignments)
+    files = {inputs.cnf_name: inputs.cnf_sha256, inputs.init_name: inputs.init_sha256}
+    given += [f"{name} (sha256 {digest})" for name, digest in files.items() if name]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for node in record.nodes:
+        version = node.server_version or node.package_version or ""
+        identity = node.digest or node.image_id or ""
+        alike.setdefault((node.image or "", version, identity), []).append(node.name)
     return [
-        (
-            "before each block",
-            f"processor loop {min(turns):,} to {max(turns):,} iterations in 0.5 s, "
-            f"median fsync {min(syncs):.2f} to {max(syncs):.2f} ms",
-        )
+        {"variant": variant, "nodes": ", ".join(names), "given": " ".join(given)}
+        | dict(zip(("image", "version", "digest"), image, strict=True))
+        for image, names in alike.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class VariableDifference:
+    """A variable with its two values, None where it does not exist; ``servers``: the variant's that differ this way."""
+
+    variable: str
+    baseline: str | None
+    variant: str | None
+    servers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VariantDiff:
+    """One variant against the baseline's. ``wrong``: set to the same value in both, yet different; this fails a run."""
+
+    variant: str
+    baseline: str
+    asked: Sequence[VariableDifference]
+    wrong: Sequence[VariableDifference]
+    free: Sequence[VariableDifference]
+    """Values that nobody set: from a different version or image, or from more processors or memory."""
+    only_one: Sequence[VariableDifference]
+    """Variables that only one of the two servers has; nobody set those either."""
+
+
+def config_diffs(part: MatrixPart, records: Sequence[Record]) -> list[VariantDiff]:
+    """One for each compared pair of stacks, from the first good record of each; the canary's own comes last."""
+    first: dict[str, Record] = {}
+    for record in records:
+        if record.status == "ok" and record.variables:
+            first.setdefault(record.cell, record)
+    cells = {cell.name: cell for cell in part.cells}
+    made: dict[tuple[str, str], VariantDiff] = {}
+    for each in part.comparisons:
+        cell, base = cells[each.cell], cells[each.baseline]
+        pair = (cell.variant, base.variant)
+        if cell.variant != base.variant and pair not in made and each.cell in first and each.baseline in first:
+            made[pair] = _diff(part, cell, base, differences(first[base.name].variables, first[cell.name].variables))
+    return list(made.values())
+
+
+def _diff(part: MatrixPart, cell: CellPart, base: CellPart, found: list[VariantDifference]) -> VariantDiff:
+    changed = [factor for factor in varied(part) if cell.levels[factor] != base.levels[factor]]
+    wrong, free = unasked(found, part.planned.get(base.variant, {}), part.planned.get(cell.variant, {}))
+    return VariantDiff(
+        levels_text(cell.levels, changed),
+        levels_text(base.levels, changed),
+        asked=_merged(each for each in found if each not in wrong and each not in free),
+        wrong=_merged(wrong),
+        free=_merged(each for each in free if None not in (each.baseline, each.variant)),
+        only_one=_merged(each for each in free if None in (each.baseline, each.variant)),
+    )
+
+
+def _merged(found: Iterable[VariantDifference]) -> list[VariableDifference]:
+    """One line for all servers with the same difference."""
+    servers: dict[tuple[str, str | None, str | None], list[str]] = {}
+    for each in found:
+        servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(each.server)
+    return [
+        VariableDifference(*pair, tuple(names)) for pair, names in sorted(servers.items(), key=lambda item: item[0][0])
+    ]
+
+
+def _what_differs(baseline: str | None, variant: str | None) -> tuple[str | None, str | None]:
+    """Both values; of two long lists only the items that the other does not have."""
+    if baseline is None or variant is None:
+        return baseline, variant
+    ours, theirs = variant.split(","), baseline.split(",")
+    if min(len(ours), len(theirs)) < _FEWEST_ITEMS:
+        return baseline, variant
+    return _items(theirs, ours), _items(ours, theirs)
+
+
+def _items(those: Sequence[str], others: Sequence[str]) -> str:
+    own = [item for item in those if item not in set(others)]
+    return ", ".join([*own, "…"])
+
+
+def unset_text(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    """A heading and a list, one line for each pair of variants; empty without such differences."""
+    text = [_unset_line(part, each) for each in unset_differences(part, records)]
+    return ["### Differing values that nobody set", "\n".join(text)] if text else []
+
+
+def _unset_line(part: MatrixPart, found: UnsetDifferences) -> str:
+    levels = {cell.name: cell.levels for cell in part.cells}
+    ours, theirs = levels[found.cell], levels[found.baseline]
+    changed = [factor for factor, level in ours.items() if level != theirs[factor]]
+    variant = ", ".join(f"{factor} {ours[factor]} against {theirs[factor]}" for factor in changed)
+    cause = f"different {' and '.join(found.causes)}" if found.causes else "follows from the requested change"
+    first, more = found.values[:_MOST_VALUES], len(found.values) - _MOST_VALUES
+    values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in first]
+    values += [f"and {more} more"] if more > 0 else []
+    values += [f"{found.only_one} variables that only one of them has"] if found.only_one else []
+    return f"- {variant} ({cause}): {'; '.join(values)}"
+
+
+def _short(value: str | None) -> str:
+    text = (value or "''").replace("|", "\\|")
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"

@@ -1,17 +1,14 @@
-"""PURE: the figures of a matrix: throughput and latency by level, ratios to the baseline, runs second by second."""
+"""PURE: the figures of a matrix and of a bench: metrics by level, ratios to the baseline, runs second by second."""
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sandbox.report.axis import figure
-from sandbox.report.figure import Figure
-from sandbox.report.layout import Layout, Place, layout_of
-from sandbox.report.lines import hidden, run_lines
-from sandbox.report.run_data import RunData
-from sandbox.report.server_figures import server_figures
-from sandbox.report.svg import Area, Bar, Dot, Level, Line, Mark, Panel
+from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, run_lines, thinned
+from sandbox.report.server_figures import bench_server_figure, server_figures
+from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
+from sandbox.report.text import figure
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
@@ -27,8 +24,13 @@ MOST_WHERES = 12
 MOST_WHERES_OF_SERVERS = 6
 MOST_PANELS_OF_SERVERS = 4
 """The same for the servers, where each needs some thirty charts."""
-
-ByCell = Mapping[str, Sequence[RunData]]
+_SECONDS = {
+    "tps": ("transactions", "1/s"),
+    "qps": ("statements", "1/s"),
+    "p95_ms": ("latency p95", "ms"),
+    "conflicts_per_s": ("conflicts", "1/s"),
+}
+"""Column of the one-second series → title and unit of its panel."""
 
 
 def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) -> list[Figure]:
@@ -45,6 +47,18 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
     panels = dict.fromkeys(place.panel for place in layout.places.values() if place.where in close)
     made += server_figures(layout, good, close, list(panels)[:MOST_PANELS_OF_SERVERS])
     return [each for each in made if each.panels]
+
+
+def bench_figures(run: RunData) -> list[Figure]:
+    """The run second by second: the client side, then the servers."""
+    lines = {column: line for column in _SECONDS if len(line := run.seconds.get(column, ())) > 1 and any(line)}
+    panels = [
+        Panel(title, [Line(thinned(lines[column]), 1)], "second of the run", unit, span=(1, len(lines[column])))
+        for column, (title, unit) in _SECONDS.items()
+        if column in lines
+    ]
+    load = Figure("seconds", "second by second", "The client side during the measured window.", panels)
+    return [made for made in (load, bench_server_figure(run)) if made.panels]
 
 
 def side_by_side(name: str, title: str, figures: Sequence[Figure]) -> list[Figure]:
@@ -96,7 +110,7 @@ def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
         "Dot: pseudo-median over blocks (Hodges-Lehmann). Thick bar: its exact 95 % interval; none below 6 blocks. "
         "Thin bar: standard deviation of the one-second series, pooled within runs; none for metrics of whole runs."
     )
-    panels = [_panel(layout, panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
+    panels = [layout.panel(panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
     return Figure(f"levels-{metric}", spoken(metric), caption, panels, layout.variants)
 
 
@@ -105,7 +119,7 @@ def _level_marks(
 ) -> list[Mark]:
     x, middle, interval = layout.position(place), hodges_lehmann(values), signed_rank_interval(values)
     unit = METRICS[metric].unit
-    tooltip = f"{layout.variants[place.variant]}, {place.where}: {figure(middle)} {unit}, {len(values)} blocks"
+    tooltip = f"{layout.label(place)}: {figure(middle)} {unit}, {len(values)} blocks"
     marks: list[Mark] = []
     if deviation:
         tooltip += f", sd of seconds {figure(deviation)}"
@@ -127,7 +141,7 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     better = "more" if METRICS[metric].higher_is_better else "less"
     unit = f"{'ratio' if ratio else f'difference, {METRICS[metric].unit}'}; {better} is better"
     panels = [
-        _panel(layout, panel, [Level(1.0 if ratio else 0.0), *_backmost(marks)], unit, zero=False, log_from=4.0)
+        layout.panel(panel, [Level(1.0 if ratio else 0.0), *_areas_first(marks)], unit, zero=False, log_from=4.0)
         for panel, marks in found.items()
         if marks
     ]
@@ -142,7 +156,7 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
 def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effect) -> list[Mark]:
     x, shown = layout.position(place), math.exp if effect.metric.scale == "ratio" else float
     half = 0.42 if layout.x is None else 0.27 / len(layout.variants)
-    tooltip = f"{layout.variants[place.variant]}, {place.where}: {shown(effect.estimate):.3f}, {verdict.word}"
+    tooltip = f"{layout.label(place)}: {shown(effect.estimate):.3f}, {verdict.word}"
     marks: list[Mark] = [Area((x - half, x + half), shown(-effect.margin), shown(effect.margin))]
     if effect.interval:
         low, high = shown(effect.interval.low), shown(effect.interval.high)
@@ -151,8 +165,8 @@ def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effe
     return [*marks, Dot(x, shown(effect.estimate), place.variant, tooltip)]
 
 
-def _backmost(marks: Iterable[Mark]) -> list[Mark]:
-    """Areas first: later marks are drawn on top."""
+def _areas_first(marks: Iterable[Mark]) -> list[Mark]:
+    """Later marks are drawn on top."""
     return sorted(marks, key=lambda mark: not isinstance(mark, Area))
 
 
@@ -166,26 +180,20 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
             found[place.where] += run_lines(lines, place.variant)
             longest[place.where] = max(longest[place.where], *map(len, lines))
     panels = [
-        Panel(where, _front(marks), "second of the run", "1/s", span=(1, longest[where]))
+        Panel(where, _strong_last(marks), "second of the run", "1/s", span=(1, longest[where]))
         for where, marks in found.items()
         if marks
     ]
-    caption = (
-        "Thin: every run, one line per block. Thick: their median. " + hidden(layout, chosen, "see each run's files")
-    ).strip()
+    caption = "Thin: every run, one line per block. Thick: their median."
+    if len(chosen) < len(layout.wheres):
+        caption += f" Of {len(layout.wheres)} combinations, the {len(chosen)} with the largest differences;"
+        caption += " the rest: see each run's files."
     return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.variants)
 
 
-def _front(marks: Iterable[Mark]) -> list[Mark]:
+def _strong_last(marks: Iterable[Mark]) -> list[Mark]:
     """Strong lines above faint ones."""
     return sorted(marks, key=lambda mark: isinstance(mark, Line) and not mark.faint)
-
-
-def _panel(
-    layout: Layout, title: str, marks: Sequence[Mark], unit: str, zero: bool = True, log_from: float = 20.0
-) -> Panel:
-    turned = layout.x is None
-    return Panel(title, marks, layout.x or "", unit, layout.names, turned=turned, zero=zero, log_from=log_from)
 
 
 def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
@@ -198,7 +206,6 @@ def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
 
 def spoken(metric: str) -> str:
     """A metric as a heading: ``throughput (tps)``, ``latency p95``."""
-    words = {"tps": "throughput (tps)", "qps": "throughput (qps)"} | {
-        name: f"processor time of the {name.partition('_')[0]} per transaction" for name in PROCESSOR_TIME
-    }
-    return words.get(metric) or metric.removesuffix("_ms").replace("_", " ")
+    if metric in PROCESSOR_TIME:
+        return f"processor time of the {metric.partition('_')[0]} per transaction"
+    return f"throughput ({metric})" if metric in ("tps", "qps") else metric.removesuffix("_ms").replace("_", " ")

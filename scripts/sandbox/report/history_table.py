@@ -4,24 +4,19 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.report.text_table import text_table
-from sandbox.report.verdict_table import p_text, shown
+from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, levels_text, p_text, shown, text_table
 from sandbox.results.history import History, Point, Series
 from sandbox.results.statistics.changes import FEWEST, ChangePoint
 from sandbox.results.statistics.metrics import Metric
 
-WIDTH = 100
 _HEADER = ("measured (UTC)", "server", "tool", "n", "value", "95 % interval", "")
 _MOST_VERSION = 26
 
 
 def history_lines(history: History) -> list[str]:
     """The subject, one table for each metric and cell, and the results left out."""
-    lines = [
-        *textwrap.wrap(_subject(history), WIDTH),
-        *textwrap.wrap(f"host: {history.newest.host_class or 'unknown'}", WIDTH),
-        "",
-    ]
+    lines = textwrap.wrap(_subject(history), WIDTH)
+    lines += [*textwrap.wrap(f"host: {history.newest.host_class or UNKNOWN}", WIDTH), ""]
     for series in history.series:
         lines += [*textwrap.wrap(_name(series), WIDTH), *_table(series), ""]
     for result, reason in history.left_out.items():
@@ -58,9 +53,8 @@ def _subject(history: History) -> str:
 
 
 def _name(series: Series) -> str:
-    levels = ", ".join(f"{factor} {level}" for factor, level in series.levels.items())
     better = "higher is better" if series.metric.higher_is_better else "lower is better"
-    return f"{series.metric.name} ({series.metric.unit}, {better}), {levels}"
+    return f"{series.metric.name} ({series.metric.unit}, {better}), {levels_text(series.levels)}"
 
 
 def _table(series: Series) -> Sequence[str]:
@@ -81,19 +75,13 @@ def _change(metric: Metric, change: ChangePoint) -> str:
 
 
 def _row(point: Point) -> Sequence[str]:
-    version = point.version or "unknown"
-    if len(version) > _MOST_VERSION:
-        version = f"{version[: _MOST_VERSION - 1]}…"
-    interval = f"{_figure(point.interval[0])} … {_figure(point.interval[1])}" if point.interval else ""
+    version = cut(point.version or UNKNOWN, _MOST_VERSION)
+    interval = " … ".join(figure(end, "") for end in point.interval or ())
     commit = point.tool_commit or ""
     return (
         f"{point.started_utc:%Y-%m-%d %H:%M}", version, commit[:7] + ("+" if commit.endswith("+") else ""),
-        str(point.runs), _figure(point.value), interval, "unfit" if point.unfit else "",
+        str(point.runs), figure(point.value, ""), interval, "unfit" if point.unfit else "",
     )  # fmt: skip
-
-
-def _figure(value: float) -> str:
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
 def _point(metric: Metric, point: Point) -> Mapping[str, Any]:

@@ -1,37 +1,23 @@
 """A matrix before it runs, as lines and as data."""
 
-import math
-import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sandbox.experiment.definition import Cell
 from sandbox.experiment.estimate import Estimate
-from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.resolve import Resolved, ResolvedCell
 from sandbox.experiment.selection import Experiment, cell_data
-from sandbox.report.text_table import text_table
+from sandbox.report.text import duration, text_table, wrapped
 from sandbox.results.statistics.verdict import blocks_for_one
-
-_WIDTH = 100
-
-
-def duration(seconds: float) -> str:
-    """A readable duration: ``45 s``, ``12 min``, ``1 h 5 min``."""
-    if seconds < 90:
-        return f"{math.ceil(seconds)} s"
-    minutes = math.ceil(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
     """What PLAN=1 prints: question, factors, stacks, cells, number and duration of the runs, comparisons."""
-    experiment = resolved.experiment
-    matrix = experiment.matrix
-    lines = [*_wrapped("", matrix.title), *_wrapped("", matrix.question), ""]
-    for factor, levels, text in _factors(experiment):
-        lines += [*_wrapped(f"  {factor}: ", levels), f"    {text}"]
-    lines += ["", *_stacks(resolved), ""]
-    lines += [f"  {line}" for line in text_table(("cell", "stack", ""), _cells(resolved))]
+    matrix = resolved.experiment.matrix
+    lines = [*wrapped(matrix.title, indent=""), *wrapped(matrix.question, indent=""), ""]
+    lines += [*_factors(resolved.experiment), "", *_stacks(resolved), ""]
+    cells = [(name, each.stack, "skipped" if each.skipped else "runs") for name, each in resolved.cells.items()]
+    lines += [f"  {line}" for line in text_table(("cell", "stack", ""), cells)]
     return [*lines, "", *_size(resolved, expected)]
 
 
@@ -56,6 +42,16 @@ def experiment_data(resolved: Resolved, expected: Estimate) -> dict[str, Any]:
     }
 
 
+def _factors(experiment: Experiment) -> Iterator[str]:
+    """Each factor with its levels, the baseline's in brackets, and whether they share a stack."""
+    stacks = {cell.stack_key for cell in experiment.cells}
+    for factor, levels in experiment.matrix.factors.items():
+        sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == stack} for stack in stacks]
+        base = experiment.matrix.baseline.get(factor)
+        yield from wrapped(", ".join(f"[{level}]" if level == base else level for level in levels), f"  {factor}: ")
+        yield f"    {_stacks_of(sharing)}"
+
+
 def _stacks_of(sharing: Sequence[set[str]]) -> str:
     """``sharing``: by stack, the levels of a factor that run on it."""
     if all(len(levels) == 1 for levels in sharing):
@@ -64,27 +60,16 @@ def _stacks_of(sharing: Sequence[set[str]]) -> str:
     return "on the same stack" if all(levels == whole for levels in sharing) else "not all on the same stack"
 
 
-def _factors(experiment: Experiment) -> list[tuple[str, str, str]]:
-    matrix = experiment.matrix
-    keys = {cell.stack_key: cell for cell in experiment.cells}
-    rows = []
-    for factor, levels in matrix.factors.items():
-        sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == key} for key in keys]
-        text = [f"[{level}]" if matrix.baseline.get(factor) == level else level for level in levels]
-        rows.append((factor, ", ".join(text), _stacks_of(sharing)))
-    return rows
-
-
 def _stacks(resolved: Resolved) -> list[str]:
     """Each stack with its definition, and why it cannot run here; its cells share it without a restart."""
     restart = resolved.experiment.matrix.depth == "restart"
     lines = ["  stacks, each restarted for every block:" if restart else "  stacks, all up at the same time:"]
-    text = set()
+    first: dict[str, ResolvedCell] = {}
     for each in resolved.cells.values():
-        if each.stack not in text:
-            text.add(each.stack)
-            lines += _wrapped(f"    {each.stack}  ", " ".join([each.cell.change.expression, *_given(each.cell)]))
-            lines += _wrapped("          skipped: ", each.skipped or "")
+        first.setdefault(each.stack, each)
+    for stack, each in first.items():
+        lines += wrapped(" ".join([each.cell.change.expression, *_given(each.cell)]), f"    {stack}  ")
+        lines += wrapped(each.skipped or "", "          skipped: ")
     return lines
 
 
@@ -92,22 +77,8 @@ def _given(cell: Cell) -> list[str]:
     """What a stack is started with in addition to the profile."""
     change = cell.change
     limits = {"CPUS": change.cpus, "MEMORY": change.memory, "CPUSET": change.cpuset}
-    return [*cell.assignments, *(f"{name}={value}" for name, value in limits.items() if value)] + (
-        ["INIT"] if change.init else []
-    )
-
-
-def _wrapped(head: str, text: str) -> list[str]:
-    if not text:
-        return []
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False,
-        break_on_hyphens=False,
-    )  # fmt: skip
-
-
-def _cells(resolved: Resolved) -> list[tuple[str, str, str]]:
-    return [(name, each.stack, "skipped" if each.skipped else "runs") for name, each in resolved.cells.items()]
+    given = [*cell.assignments, *(f"{name}={value}" for name, value in limits.items() if value)]
+    return [*given, "INIT"] if change.init else given
 
 
 def _size(resolved: Resolved, expected: Estimate) -> list[str]:
@@ -128,5 +99,5 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
     if blocks < needed:
         lines.append(f"WARNING: with {blocks} blocks a single difference cannot be called real (BLOCKS={needed})")
     for name, levels in experiment.left_out.items():
-        lines += _wrapped(f"left out: {name} ", ", ".join(levels))
+        lines += wrapped(", ".join(levels), f"left out: {name} ")
     return lines

@@ -1,7 +1,7 @@
 """PURE: a result as one self-contained HTML file: no script, no network, no other file; light and dark."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -9,24 +9,37 @@ from urllib.parse import quote
 import jinja2
 
 from sandbox.report.answer import answer
-from sandbox.report.axis import figure
-from sandbox.report.bench_summary import bench_again, bench_answer, bench_question
-from sandbox.report.bench_table import ONE_RUN, bench_rows, bench_title
-from sandbox.report.config_diff import VariantDiff, config_diffs, node_rows, stack_rows
-from sandbox.report.environment import environment_rows, host_check_row
-from sandbox.report.figure import DARK, LIGHT, Figure
+from sandbox.report.bench_view import ONE_RUN, bench_again, bench_answer, bench_question, bench_rows, bench_title
+from sandbox.report.environment import (
+    VariantDiff,
+    config_diffs,
+    environment_rows,
+    host_check_row,
+    node_rows,
+    stack_rows,
+)
 from sandbox.report.figures import spoken
-from sandbox.report.layout import varied
-from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
-from sandbox.report.run_data import RunData
+from sandbox.report.layout import RunData
 from sandbox.report.summary import again, how
-from sandbox.report.svg import LOOKS
-from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, canary_levels, margin_text, notes, wide_figures
+from sandbox.report.svg import DARK, LIGHT, LOOKS, Figure
+from sandbox.report.text import figure, varied
+from sandbox.report.verdict_table import (
+    MDE_TEXT,
+    PROCESSOR_CAPTION,
+    PROCESSOR_TITLE,
+    WIDE_FIGURES,
+    asked_first,
+    margin_text,
+    middles,
+    notes,
+    processor_table,
+    wide_figures,
+    with_levels,
+)
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import Metrics
+from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.rank_tests import hodges_lehmann
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
@@ -68,7 +81,7 @@ class Page:
     processor_time_first: bool = False
     origin: str = ""
     """The finding of a published original."""
-    headings: Sequence[str] = field(default=WIDE_FIGURES)
+    headings: Sequence[str] = WIDE_FIGURES
 
 
 def matrix_page(
@@ -92,9 +105,9 @@ def matrix_page(
         how=how(part, records),
         again=[again(part, command)],
         runs=[_run(run) for run in runs],
-        tables=[_table(part, judged, runs, metric) for metric in part.metrics],
+        tables=[_table(part, judged, records, metric) for metric in part.metrics],
         notes=[*notes(part, judged), MDE_TEXT],
-        processor_time=[processor_header(part), *rows] if (rows := processor_rows(part, records)) else (),
+        processor_time=processor_table(part, records),
         processor_time_first=asked_first(part),
         diffs=config_diffs(part, records),
         origin=part.note,
@@ -121,7 +134,7 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    text = {"title": TITLE, "caption": CAPTION}
+    text = {"title": PROCESSOR_TITLE, "caption": PROCESSOR_CAPTION}
     return _template().render(page=page, processor_time=text, light=LIGHT, dark=DARK, looks=LOOKS)
 
 
@@ -133,33 +146,16 @@ def _template() -> jinja2.Template:
     ).get_template("page.html.j2")
 
 
-def _table(part: MatrixPart, judged: Judged, runs: Sequence[RunData], metric: str) -> VerdictTable:
-    middles = _middles(runs, metric)
-    factors = varied(part)
-    levels = {cell.name: [cell.levels[factor] for factor in factors] for cell in part.cells}
-    rows = [_row(levels[each.cell], each, middles) for each in judged.verdicts if each.metric == metric]
-    canary = [
-        _row(canary_levels(part, factors, levels[each.baseline]), each, middles)
-        for each in judged.canary
-        if each.metric == metric
-    ]
+def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:
+    known = {cell: figure(middle) for cell, middle in middles(records, metric).items()}
+    rows, canary = ([_row(*each, known) for each in found] for found in with_levels(part, judged, metric))
     telling = rows if len(rows) <= FOLD_FROM else [row for row in rows if row["word"] not in _QUIET]
     folded = [row for row in rows if row not in telling]
-    return VerdictTable(spoken(metric), margin_text(metric, judged), factors, [*telling, *canary], folded)
+    return VerdictTable(spoken(metric), margin_text(metric, judged), varied(part), [*telling, *canary], folded)
 
 
-def _middles(runs: Sequence[RunData], metric: str) -> dict[str, str]:
-    """By cell, the pseudo-median over blocks, as text."""
-    values: dict[str, list[float]] = {}
-    for run in runs:
-        value = getattr(run.record.metrics, metric)
-        if run.good and value is not None:
-            values.setdefault(run.record.cell, []).append(value)
-    return {cell: figure(hodges_lehmann(found)) for cell, found in values.items()}
-
-
-def _row(levels: Sequence[str], verdict: Verdict, middles: Mapping[str, str]) -> Mapping[str, Any]:
-    values = " → ".join(middles.get(cell, "?") for cell in (verdict.baseline, verdict.cell))
+def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str]) -> Mapping[str, Any]:
+    values = " → ".join(known.get(cell, "?") for cell in (verdict.baseline, verdict.cell))
     return {
         "levels": levels,
         "values": f"{values} {METRICS[verdict.metric].unit}",
@@ -169,18 +165,14 @@ def _row(levels: Sequence[str], verdict: Verdict, middles: Mapping[str, str]) ->
 
 
 def _run(run: RunData) -> Mapping[str, Any]:
-    record, metrics = run.record, run.record.metrics
+    record = run.record
+    tps, p95 = record.metrics.tps, record.metrics.latency_p95_ms
     return {
         "cell": record.cell,
         "block": record.block,
         "status": record.status,
         "reason": record.reason or "",
-        "tps": _shown(metrics, "tps"),
-        "p95": _shown(metrics, "latency_p95_ms"),
+        "tps": "" if tps is None else figure(tps),
+        "p95": "" if p95 is None else figure(p95),
         "files": {word.removeprefix("log_"): quote(path) for word, path in run.files.items()},
     }
-
-
-def _shown(metrics: Metrics, name: str) -> str:
-    value = getattr(metrics, name)
-    return "" if value is None else figure(value)

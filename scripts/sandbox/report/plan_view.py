@@ -10,7 +10,7 @@ from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
 from sandbox.plan.variables import effective_variables
-from sandbox.report.text_table import text_table
+from sandbox.report.text import WIDTH, ports_text, text_table
 
 _SOURCES = {
     "local": "local",
@@ -18,7 +18,13 @@ _SOURCES = {
     "build": "built on first up",
     "unavailable": "NOT AVAILABLE HERE",
 }
-_WIDTH = 100
+_TITLES = {
+    "databases": "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)",
+    "attached": "Terms that attach to the group before them",
+    "settings": "Settings of the group before them (no count, no version)",
+    "watching": "Terms that watch the whole stack",
+    "named": "Named profiles",
+}
 
 
 def role_hint(plan: Plan, node: Node) -> str:
@@ -44,15 +50,13 @@ def _joined(names: list[str]) -> str:
 
 
 def _database_role(group: Group, node: Node) -> str:
+    every = "writer (every node is)"
     if group.topology == "galera":
-        return "writer (every node is)" if len(group.databases) > 1 else "writer"
+        return every if len(group.databases) > 1 else "writer"
     if group.topology == "gr":
-        return (
-            "writer (every node is)" if "multi-primary" in group.settings else "elected: one writer, the others readers"
-        )
-    return (
-        "writer, source of " + _joined(group.replica_names) if group.replicas and node.name == group.first else "writer"
-    )
+        return every if "multi-primary" in group.settings else "elected: one writer, the others readers"
+    is_source = group.replicas and node.name == group.first
+    return f"writer, source of {_joined(group.replica_names)}" if is_source else "writer"
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
@@ -94,37 +98,21 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
 
 def plan_lines(plan: Plan) -> list[str]:
     """A plan for a terminal of 100 columns."""
+    request = plan.request
+    images = [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes]
+    roles = [[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes]
     lines = [f"profile  {plan.profile}   (plan {plan_hash(plan)})", ""]
-    lines += text_table(
-        ["node", "version", "image", "source"],
-        [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes],
-    )
-    lines += [
-        "",
-        *text_table(
-            ["node", "role", "ports"],
-            [
-                [node.name, role_hint(plan, node), " ".join(f"{name}:{port}" for name, port in node.ports.items())]
-                for node in plan.nodes
-            ],
-        ),
-    ]
+    lines += [*text_table(["node", "version", "image", "source"], images), ""]
+    lines += text_table(["node", "role", "ports"], roles)
     for group in plan.groups:
         if group.external:
             at = external_address(group.external)
             lines += ["", f"external{group.index}  {at}: somebody else's server, not started here"]
     lines += _setting_lines(plan)
-    request = plan.request
-    lines += (
-        [f"CNF      {request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server"]
-        if request.cnf
-        else []
-    )
-    lines += (
-        [f"INIT     {request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer"]
-        if request.init
-        else []
-    )
+    if request.cnf:
+        lines.append(f"CNF      {request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server")
+    if request.init:
+        lines.append(f"INIT     {request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer")
     limits = [f"{name} {value}" for name, value in (("CPUS", request.cpus), ("MEMORY", request.memory)) if value]
     lines += [f"limits   {', '.join(limits)} for each database node"] if limits else []
     lines += [f"note     {note}" for note in _notes(plan)]
@@ -170,7 +158,7 @@ def _assignment(name: str, value: str | None, node: Node) -> str:
 def _wrapped(head: str, words: list[str]) -> list[str]:
     lines, current = [], head
     for word in words:
-        if len(current) + len(word) > _WIDTH and current.strip():
+        if len(current) + len(word) > WIDTH and current.strip():
             lines.append(current.rstrip())
             current = " " * 9
         current += word + "  "
@@ -179,24 +167,15 @@ def _wrapped(head: str, words: list[str]) -> list[str]:
 
 def profile_data(library: Library) -> dict[str, dict[str, str]]:
     """Every term with its line of help, by kind."""
-    groups: dict[str, dict[str, str]] = {"databases": {}, "attached": {}, "settings": {}, "watching": {}, "named": {}}
+    groups: dict[str, dict[str, str]] = {room: {} for room in _TITLES}
     for name in library.components.names():
         spec = library.components.get(name).spec
         if spec.kind != "client":
             room = {None: "databases", "group": "attached", "stack": "watching"}[spec.attaches]
             groups[room][name] = spec.help
-    groups["settings"] = {name: setting.help for name, setting in library.settings.items()}
-    groups["named"] = {name: f"{named.help} ({named.profile})" for name, named in library.named.items()}
+    groups["settings"] |= {name: setting.help for name, setting in library.settings.items()}
+    groups["named"] |= {name: f"{named.help} ({named.profile})" for name, named in library.named.items()}
     return groups
-
-
-_TITLES = {
-    "databases": "Database terms open a group (pxc, galera, gr, psgr: 3 nodes if no count is given)",
-    "attached": "Terms that attach to the group before them",
-    "settings": "Settings of the group before them (no count, no version)",
-    "watching": "Terms that watch the whole stack",
-    "named": "Named profiles",
-}
 
 
 def profile_lines(library: Library) -> list[str]:
@@ -207,9 +186,8 @@ def profile_lines(library: Library) -> list[str]:
         lines.append(_TITLES[room])
         for name, text in terms.items():
             words = f"{text}{_also(library, name)}{_versions(library, name)}"
-            lines += textwrap.wrap(
-                words, _WIDTH, initial_indent=f"  {name:<{width}}", subsequent_indent=" " * (width + 2)
-            )
+            head = f"  {name:<{width}}"
+            lines += textwrap.wrap(words, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
         lines.append("")
     return lines[:-1]
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-WIDTH = 100
+from sandbox.report.text import WIDTH, cut
+
 _NARROWEST = 16
 """A column of text is cut to no less than this; below that there is no table."""
 _GAP = 2
@@ -86,10 +87,10 @@ def _fitting(natural: Sequence[int], least: Sequence[int], texts: Sequence[bool]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], numbers: Sequence[bool]) -> str:
-    cut = [cell if len(cell) <= width else f"{cell[: width - 1]}…" for cell, width in zip(cells, widths, strict=True)]
+    shortened = (cut(cell, width) for cell, width in zip(cells, widths, strict=True))
     aligned = [
         cell.rjust(width) if right else cell.ljust(width)
-        for cell, width, right in zip(cut, widths, numbers, strict=True)
+        for cell, width, right in zip(shortened, widths, numbers, strict=True)
     ]
     return (" " * _GAP).join(aligned).rstrip()
 

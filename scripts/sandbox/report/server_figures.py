@@ -3,15 +3,11 @@
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from sandbox.report.axis import figure
-from sandbox.report.figure import Figure
-from sandbox.report.layout import Layout, Place
-from sandbox.report.lines import median_line
-from sandbox.report.run_data import RunData
-from sandbox.report.svg import Bar, Dot, Level, Line, Mark, Panel
+from sandbox.report.layout import ByCell, Layout, Place, RunData, mean, median_line
+from sandbox.report.svg import Bar, Dot, Figure, Level, Line, Mark, Panel
+from sandbox.report.text import figure
 from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
 
-ByCell = Mapping[str, Sequence[RunData]]
 OfCell = Mapping[str, Sequence[Mapping[str, Points]]]
 """By cell, for every run the points of each counter."""
 
@@ -33,13 +29,11 @@ def server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: 
 
 def bench_server_figure(run: RunData) -> Figure:
     """The servers of one run, one colour each."""
-    shown = moving(run.servers.values())
     panels = []
-    for counter in shown:
-        lines = {name: series[counter.name] for name, series in run.servers.items() if counter.name in series}
-        marks: list[Mark] = [median_line([line], list(run.servers).index(name)) for name, line in lines.items()]
-        load = [run.record.workload.threads] if counter.name == AGAINST_THE_LOAD else []
-        panels.append(_time_panel(counter, marks, max(map(len, lines.values())), load))
+    for counter in moving(run.servers.values()):
+        series = enumerate(run.servers.values())
+        lines = [(colour, [each[counter.name]]) for colour, each in series if counter.name in each]
+        panels.append(_time_panel(counter, lines, [run.record.workload.threads]))
     return Figure("servers", "inside the servers, second by second", _TIME_CAPTION, panels, tuple(run.servers))
 
 
@@ -58,9 +52,9 @@ def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel
     for counter in moving(series for cell in there for series in sampled[cell]):
         marks = list(_level_marks(layout, there, sampled, counter))
         if counter.name == AGAINST_THE_LOAD:
-            marks += [_load_mark(layout, place, threads[cell]) for cell, place in there.items() if cell in threads]
-        where = (layout.x or "", counter.unit, layout.names)
-        panels.append(Panel(_title(counter), marks, *where, turned=layout.x is None, group=counter.group))
+            known = [(layout.position(place), threads[cell]) for cell, place in there.items() if cell in threads]
+            marks += [Line([(x - 0.2, load), (x + 0.2, load)], None) for x, load in known]
+        panels.append(layout.panel(_title(counter), marks, counter.unit, group=counter.group))
     caption = (
         "Means over the measured window of each run, summed over all servers of a variant. "
         "Dot: median over blocks; bar: smallest to largest block. Counters that stayed at zero are omitted."
@@ -72,53 +66,40 @@ def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel
 def _level_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter) -> Iterable[Mark]:
     lines: dict[int, list[tuple[float, float]]] = {}
     for cell, place in there.items():
-        means = [mean for series in sampled[cell] if (mean := _mean(series.get(counter.name, ()))) is not None]
+        means = [found for series in sampled[cell] if (found := mean(series.get(counter.name, ()))) is not None]
         if not means:
             continue
         x, middle = layout.position(place), statistics.median(means)
         lines.setdefault(place.variant, []).append((x, middle))
-        tooltip = (
-            f"{layout.variants[place.variant]}, {place.where}: {figure(middle)} {counter.unit}, {len(means)} blocks"
-        )
+        tooltip = f"{layout.label(place)}: {figure(middle)} {counter.unit}, {len(means)} blocks"
         yield Bar(x, min(means), max(means), place.variant, thick=True)
         yield Dot(x, middle, place.variant, tooltip)
     if layout.x:
         yield from (Line(sorted(points), variant, faint=True) for variant, points in lines.items())
 
 
-def _load_mark(layout: Layout, place: Place, threads: int) -> Mark:
-    x = layout.position(place)
-    return Line([(x - 0.2, threads), (x + 0.2, threads)], None)
-
-
 def _title(counter: Counter) -> str:
     return f"{counter.name} (dashed: threads of the load)" if counter.name == AGAINST_THE_LOAD else counter.name
-
-
-def _mean(points: Points) -> float | None:
-    known = [value for value in points if value is not None]
-    return statistics.fmean(known) if known else None
 
 
 def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where: str, index: int) -> Figure:
     there = {cell: place for cell, place in layout.places.items() if place.where == where}
     panels = []
     for counter in moving(series for cell in there for series in sampled[cell]):
-        marks: list[Mark] = []
-        longest = 1
-        for cell, place in there.items():
-            lines = [series[counter.name] for series in sampled[cell] if counter.name in series]
-            if lines:
-                marks.append(median_line(lines, place.variant))
-                longest = max(longest, *map(len, lines))
-        if marks:
-            load = {threads[cell] for cell in there if cell in threads and counter.name == AGAINST_THE_LOAD}
-            panels.append(_time_panel(counter, marks, longest, sorted(load)))
+        lines = [
+            (place.variant, [series[counter.name] for series in sampled[cell] if counter.name in series])
+            for cell, place in there.items()
+        ]
+        load = sorted({threads[cell] for cell in there if cell in threads})
+        panels.append(_time_panel(counter, [each for each in lines if each[1]], load))
     caption = f"{_TIME_CAPTION} Median over blocks, summed over all servers of a variant."
     title = "inside the servers, second by second" + (f", {where}" if where else "")
     return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True)
 
 
-def _time_panel(counter: Counter, marks: Sequence[Mark], longest: int, load: Iterable[int]) -> Panel:
-    all_marks = [*(Level(threads) for threads in load), *marks]
-    return Panel(_title(counter), all_marks, "second", counter.unit, span=(1, max(2, longest)), group=counter.group)
+def _time_panel(counter: Counter, lines: Sequence[tuple[int, Sequence[Points]]], load: Sequence[int]) -> Panel:
+    """The median of the lines of each colour."""
+    levels = [Level(threads) for threads in load if counter.name == AGAINST_THE_LOAD]
+    marks: list[Mark] = [*levels, *(median_line(series, colour) for colour, series in lines)]
+    longest = max(2, *(len(line) for _, series in lines for line in series))
+    return Panel(_title(counter), marks, "second", counter.unit, span=(1, longest), group=counter.group)

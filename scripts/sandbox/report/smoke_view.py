@@ -1,35 +1,165 @@
-"""PURE: a smoke benchmark as Markdown, for a comment on a pull request."""
+"""PURE: a smoke benchmark: what it reports, its outcome in one line, as Markdown for a pull request, as data."""
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sandbox.experiment.gate import BASE, HEAD
-from sandbox.report.load_text import options_text, tables_text
-from sandbox.report.matrix_view import duration
-from sandbox.report.smoke_report import SmokeLook, SmokeReport, shown
-from sandbox.report.smoke_sentence import sentence
 from sandbox.report.summary import again
-from sandbox.report.verdict_table import calibrate_commands, host_check_notes
+from sandbox.report.text import duration, markdown_table, options_text, shown, tables_text
+from sandbox.report.verdict_table import calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
-from sandbox.results.gate import BLOCKS, LARGEST_MARGIN, Finding, Outcome
+from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, outcome_of, worse_in_both
 from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import Record
+from sandbox.results.record import NodeRecord, Record
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.variants import differences
 
 MOST_VARIABLES = 12
-_HEADLINES: dict[Outcome, str] = {
-    "no regression": "no regression",
-    "worse": "worse",
-    "inconclusive": "inconclusive",
-    "environment": "the environment failed",
-}
 _COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught above", "n", "finding")
+SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
+_OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeLook:
+    """One look with its inputs. ``seconds``: from the first stack to the last record."""
+
+    result: str
+    part: MatrixPart
+    records: Sequence[Record]
+    look: Look
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeReport:
+    """Everything that a smoke benchmark reports. ``sides``: the request, by side, in the user's words."""
+
+    looks: Sequence[SmokeLook]
+    sides: Mapping[str, str]
+    command: Sequence[str]
+    log: Sequence[str] = ()
+    """After an environment failure: the end of the failed node's log."""
+
+    @property
+    def first(self) -> Look:
+        """The look that decides, unless it finds worse."""
+        return self.looks[0].look
+
+    @property
+    def repetition(self) -> Look | None:
+        """The look that decides in that case."""
+        return self.looks[1].look if len(self.looks) > 1 else None
+
+    @property
+    def outcome(self) -> Outcome:
+        """The gate's outcome."""
+        return outcome_of(self.first, self.repetition)
+
+    def records_of(self, side: str) -> list[Record]:
+        """The runs of one side, the newest first."""
+        every = [record for look in self.looks for record in look.records]
+        return [record for record in reversed(every) if record.cell == f"variant-{side}"]
+
+    def server_of(self, side: str) -> NodeRecord | None:
+        """The side's first server, from its newest record."""
+        nodes = (node for record in self.records_of(side) for node in record.nodes)
+        return next((node for node in nodes if node.role in ("writer", "reader")), None)
+
+    def variables_of(self, side: str) -> Mapping[str, Mapping[str, str]]:
+        """Variables of the side's servers, from its newest record with any."""
+        return next((record.variables for record in self.records_of(side) if record.variables), {})
+
+
+def sentence(report: SmokeReport) -> str:
+    """The outcome and its reason, in one line."""
+    if report.outcome == "environment":
+        return _environment(report.repetition or report.first)
+    if report.outcome == "worse" and report.repetition:
+        return _worse(report.first, report.repetition)
+    if report.outcome == "no regression":
+        excluded = _each(report.first, lambda finding: finding.excluded)
+        return f"No regression: losses above {excluded} are excluded ({_found(report.first)})."
+    if report.repetition is None:
+        return f"Inconclusive: {_reason(report.first)} ({_found(report.first)}). {_would_have(report.first)}"
+    return (
+        f"Inconclusive: the first look found {_found(report.first, report.first.worse)}; a fresh repetition did not "
+        f"confirm it: {_reason(report.repetition)} ({_found(report.repetition)}). {_would_have(report.repetition)}"
+    )
+
+
+def _worse(first: Look, again: Look) -> str:
+    both = worse_in_both(first, again)
+    return (
+        f"Worse: {_found(first, both)}; a fresh repetition, on new stacks and with a new seed, confirmed it: "
+        f"{_found(again, both)}. Losses above {_caught(again)} are caught."
+    )
+
+
+def _reason(look: Look) -> str:
+    """Why a look is not a green light; for one that would be, why it does not confirm the other."""
+    if look.incomplete:
+        missing = [SPOKEN[each.metric] for each in look.findings if each.word == "not measured"]
+        if missing and not look.failed:
+            return f"{' and '.join(missing)} could not be measured"
+        failed = f": {look.failed}" if look.failed else ""
+        return f"fewer good blocks than the {look.blocks} planned{failed}"
+    if look.unfit:
+        return "the base differs from itself"
+    report = [reason for each in look.findings if (reason := _unclear(each))]
+    return "; ".join(report) or ("another metric is worse" if look.worse else "no loss that counts")
+
+
+def _unclear(finding: Finding) -> str | None:
+    name = SPOKEN[finding.metric]
+    if finding.word == "too noisy":
+        return f"{name} is too noisy here: only a loss of {finding.caught:.1%} or more can be seen"
+    return f"a loss of {name} that counts is neither shown nor excluded" if finding.word == "inconclusive" else None
+
+
+def _would_have(look: Look) -> str:
+    caught = _caught(look)
+    return f"Losses above {caught} would have been caught." if caught else "No loss would have been caught."
+
+
+def _caught(look: Look) -> str:
+    """``5.0% of processor time or 10.1% of throughput``."""
+    return _each(look, lambda finding: finding.caught)
+
+
+def _each(look: Look, share: Callable[[Finding], float]) -> str:
+    shares = [(share(each), SPOKEN[each.metric]) for each in look.findings]
+    return " or ".join(f"{value:.1%} of {metric}" for value, metric in shares if math.isfinite(value))
+
+
+def _found(look: Look, metrics: Container[str] = tuple(LARGEST_MARGIN)) -> str:
+    """``processor time +0.4% [-1.2%, +2.0%], throughput -0.8% [-5.1%, +3.9%]``: more of the one and less of the other
+    is worse."""
+    return ", ".join(_figure(each) for each in look.findings if each.metric in metrics)
+
+
+def _figure(finding: Finding) -> str:
+    if finding.effect is None:
+        return f"{SPOKEN[finding.metric]} unknown"
+    metric, interval = finding.effect.metric, finding.effect.interval
+    within = f" [{shown(metric, interval.low)}, {shown(metric, interval.high)}]" if interval else ""
+    return f"{SPOKEN[finding.metric]} {shown(metric, finding.effect.estimate)}{within}"
+
+
+def _environment(look: Look) -> str:
+    if look.lost is None and look.failed:
+        return f"No conclusion: no run succeeded ({look.failed})."
+    reason = look.lost or "no run succeeded"
+    return f"No conclusion: {reason}. An environment failure is never a regression."
 
 
 def smoke_markdown(report: SmokeReport) -> str:
     """``smoke.md``: outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
-    blocks = [f"## Smoke benchmark: {_HEADLINES[report.outcome]}", sentence(report)]
+    headline = "the environment failed" if report.outcome == "environment" else report.outcome
+    blocks = [f"## Smoke benchmark: {headline}", sentence(report)]
     if report.log:
         blocks.append("```text\n" + "\n".join(report.log) + "\n```")
     for name, look in zip(("First look", "Repetition: new stacks, new seed"), report.looks, strict=False):
@@ -47,7 +177,7 @@ def _table(look: SmokeLook) -> str:
     findings = {each.metric: each for each in look.look.findings}
     rows = [_row(look, each, each.metric, findings.get(each.metric)) for each in judged.verdicts] if judged else []
     rows += [_row(look, each, f"canary: {each.metric}") for each in judged.canary] if judged else []
-    return _markdown_table(_COLUMNS, rows)
+    return markdown_table(_COLUMNS, rows)
 
 
 def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> list[str]:
@@ -77,14 +207,9 @@ def _beside(look: SmokeLook, verdict: Verdict) -> str:
 
 
 def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
-    values = [
-        value
-        for record in records
-        if record.cell == cell and record.counts
-        for value in [getattr(record.metrics, metric)]
-        if value is not None
-    ]
-    return statistics.median(values) if values else None
+    values = [getattr(record.metrics, metric) for record in records if record.cell == cell and record.counts]
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def _sides(report: SmokeReport) -> str:
@@ -93,7 +218,7 @@ def _sides(report: SmokeReport) -> str:
         node = report.server_of(side)
         image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
         rows.append([side, report.sides[side], image, (node.server_version if node else None) or ""])
-    return _markdown_table(["", "requested", "image", "server"], rows)
+    return markdown_table(["", "requested", "image", "server"], rows)
 
 
 def _how(part: MatrixPart) -> str:
@@ -119,17 +244,13 @@ def _load(report: SmokeReport) -> list[str]:
 
 
 def _notes(look: SmokeLook) -> list[str]:
-    report = []
     judged, part = look.look.judged, look.part
-    for command in calibrate_commands(part, judged) if judged else ():
-        report.append(f"not calibrated on this host: the canary's own noise sets the margin (`{command}`)")
-    report += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
-    for record in look.records:
-        if record.status not in ("ok", "infra_error"):
-            report.append(f"{record.cell}, block {record.block}: {record.status}: {record.reason}")
-    if look.seconds is not None:
-        report.append(f"seed {part.seed}: took {duration(look.seconds)}")
-    return report
+    commands = calibrate_commands(part, judged) if judged else ()
+    text = [f"not calibrated on this host: the canary's own noise sets the margin (`{each}`)" for each in commands]
+    text += [f"seed {part.seed}: {note}" for note in host_check_notes(part)]
+    lost = (record for record in look.records if record.status not in ("ok", "infra_error"))
+    text += [f"{record.cell}, block {record.block}: {record.status}: {record.reason}" for record in lost]
+    return [*text, *([f"seed {part.seed}: took {duration(look.seconds)}"] if look.seconds is not None else [])]
 
 
 def _variables(report: SmokeReport) -> list[str]:
@@ -140,7 +261,45 @@ def _variables(report: SmokeReport) -> list[str]:
     return [*lines, *([f"{more} more server variables differ: see the records"] if more else [])]
 
 
-def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; pipes in cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+def smoke_data(report: SmokeReport) -> dict[str, Any]:
+    """The contents of ``smoke.md``; verdicts and effects as in a matrix."""
+    return {
+        "outcome": report.outcome,
+        "exit_code": int(EXIT_CODES[report.outcome]),
+        "reason": sentence(report),
+        "sides": {side: _side(report, side) for side in report.sides},
+        "looks": [_look(look) for look in report.looks],
+        "log": list(report.log),
+    }
+
+
+def _side(report: SmokeReport, side: str) -> dict[str, Any]:
+    node = report.server_of(side)
+    fields = ("image", "image_id", "image_source", "digest", "package_version", "server_version")
+    return {"asked": report.sides[side], **{name: getattr(node, name) if node else None for name in fields}}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    """``caught``: the smallest loss that counts; ``excluded``: the one that "not worse" excludes."""
+    return {
+        "metric": finding.metric,
+        "finding": finding.word,
+        **effect_data(finding.effect),
+        "caught": finding.caught if finding.effect else None,
+        "excluded": finding.excluded if finding.word == "not worse" else None,
+    }
+
+
+def _look(look: SmokeLook) -> dict[str, Any]:
+    judged = look.look.judged
+    data = verdict_data(look.part, judged) if judged else {"verdicts": [], "canary": []}
+    return {
+        "result": look.result,
+        "state": look.look.state,
+        "lost": look.look.lost,
+        "seed": look.part.seed,
+        "blocks": look.part.blocks,
+        "findings": [_finding(each) for each in look.look.findings],
+        "seconds": look.seconds,
+        **{name: value for name, value in data.items() if name not in _OF_A_MATRIX},
+    }

@@ -3,12 +3,20 @@
 from collections.abc import Sequence
 
 from sandbox.report.answer import answer
-from sandbox.report.do_again import make_command
-from sandbox.report.lost_runs import lost_runs
-from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
-from sandbox.report.unset_text import unset_text
-from sandbox.report.verdict_table import MDE_TEXT, WIDE_FIGURES, notes, wide_figures
-from sandbox.results.compare import Judged, Verdict
+from sandbox.report.environment import unset_text
+from sandbox.report.text import levels_text, make_command, markdown_table
+from sandbox.report.verdict_table import (
+    MDE_TEXT,
+    PROCESSOR_CAPTION,
+    PROCESSOR_TITLE,
+    WIDE_FIGURES,
+    asked_first,
+    lost_runs,
+    notes,
+    processor_table,
+    wide_figures,
+)
+from sandbox.results.compare import Judged
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
 
@@ -16,13 +24,14 @@ from sandbox.results.record import Record
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
     """``summary.md``: question, answer, verdicts, what was left out, the machine, how to reproduce it."""
     blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
-    rows = processor_rows(part, records)
-    times = [f"### {TITLE}", _table(processor_header(part), rows), CAPTION] if rows else []
+    table = processor_table(part, records)
+    times = [f"### {PROCESSOR_TITLE}", markdown_table(table[0], table[1:]), PROCESSOR_CAPTION] if table else []
     blocks += times if asked_first(part) else []
+    cells = {cell.name: levels_text(cell.levels) for cell in part.cells}
     for metric in part.metrics:
-        rows = [_row(part, each) for each in judged.verdicts if each.metric == metric]
+        rows = [[cells[each.cell], *wide_figures(each)] for each in judged.verdicts if each.metric == metric]
         rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
-        blocks += [f"### {metric}", _table(["cell", *WIDE_FIGURES], rows)]
+        blocks += [f"### {metric}", markdown_table(["cell", *WIDE_FIGURES], rows)]
     blocks += [] if asked_first(part) else times
     text = [MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
     blocks += ["\n".join(f"- {line}" for line in text)] if text else []
@@ -31,29 +40,13 @@ def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command
     return "\n\n".join(blocks) + "\n"
 
 
-def _row(part: MatrixPart, verdict: Verdict) -> list[str]:
-    return [typed_levels(part, verdict.cell), *wide_figures(verdict)]
-
-
-def typed_levels(part: MatrixPart, name: str) -> str:
-    """A cell by its levels: ``commits durable, threads 4``."""
-    levels = next(cell.levels for cell in part.cells if cell.name == name)
-    return ", ".join(f"{factor} {level}" for factor, level in levels.items())
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
 def how(part: MatrixPart, records: Sequence[Record]) -> str:
     """Order, estimator, servers and host, in a few sentences."""
     versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
-    baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
     return (
         f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, runs of {part.seconds} s after "
-        f"{part.warmup_s} s of warm-up; each cell against {baseline}, all other levels equal, paired by block: "
-        f"Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
+        f"{part.warmup_s} s of warm-up; each cell against {levels_text(part.baseline)}, all other levels equal, "
+        f"paired by block: Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
         f"Servers: {'; '.join(versions) or 'unknown'}. Host: {part.host_class}."
     )
 

@@ -1,31 +1,26 @@
 """PURE: an unpaired comparison of two results, as lines of at most 100 columns and as data."""
 
-import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sandbox.report.text_table import text_table
-from sandbox.report.unsteady_text import unsteady_text
+from sandbox.report.text import WIDTH, figure, levels_text, text_table, wrapped
 from sandbox.report.verdict_table import (
-    interval_text,
+    FIGURES,
+    RUNS,
+    certainty_data,
+    effect_data,
+    figures_text,
     margins_by_workload,
     noise_data,
-    p_text,
-    shown,
-    with_lost,
-    word_text,
-    wrapped,
+    unsteady_text,
 )
+from sandbox.results.calibration import Differences
 from sandbox.results.compare import unsteady_cells
-from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import Difference, Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
-WIDTH = 100
 _MOST_VARIABLES = 10
-_FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
-
 WARNING = (
     "Unpaired: A and B ran at different times, so anything else that changed in between counts as a "
     "difference too, and no interval accounts for it. Where it matters, run both as variants of one matrix."
@@ -36,10 +31,9 @@ def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, di
     """Both results, what else differs, one table per metric, notes."""
     lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
-        lines += wrapped(f"{metric}   B against A   {_margin(metric, compared)}")
         verdicts = [each for each in compared.verdicts if each.metric == metric]
-        lines += [f"  {line}" for line in _table(verdicts)]
-        lines.append("")
+        lines += wrapped(f"{metric}   B against A   {margins_by_workload(verdicts, RUNS, compared.noise)}")
+        lines += [*(f"  {line}" for line in _table(verdicts)), ""]
     return [*lines, *_notes(compared), *_unsteady("A", first), *_unsteady("B", second)]
 
 
@@ -91,59 +85,32 @@ def _apart(differences: Differences) -> list[str]:
     """Differences in anything but the measured values."""
     if not differences.others and not differences.variables:
         return ["No other recorded difference."]
-    lines = ["Other differences"]
-    lines += [line for each in differences.others for line in _difference(each)]
-    for each in differences.variables[:_MOST_VARIABLES]:
-        lines += _difference(each)
+    first = [*differences.others, *differences.variables[:_MOST_VARIABLES]]
+    lines = ["Other differences", *(line for each in first for line in _difference(each))]
     more = len(differences.variables) - _MOST_VARIABLES
     return [*lines, f"  and {more} more variables   (JSON=1 lists all)"] if more > 0 else lines
 
 
 def _difference(each: Difference) -> list[str]:
-    text = f"{each.what}: {_value(each.first)} → {_value(each.second)}"
-    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
-
-
-def _value(value: str | None) -> str:
-    return "unknown or none" if value is None else value
+    first, second = ("unknown or none" if value is None else value for value in (each.first, each.second))
+    return textwrap.wrap(f"{each.what}: {first} → {second}", WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
     """Omits the medians of both sides where there is no room for them."""
     factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
-    text = [[verdict.levels.get(factor, "") for factor in factors] for verdict in verdicts]
-    full = text_table(
-        [*factors, "A", "B", *_FIGURES],
-        [[*levels, *map(_median, each.typical), *_figures(each)] for levels, each in zip(text, verdicts, strict=True)],
-    )
+    rows = [
+        (
+            [each.levels.get(factor, "") for factor in factors],
+            ["" if value is None else figure(value, "") for value in each.typical],
+            figures_text(each.judgement, each.word, f"{each.runs[0]}+{each.runs[1]}", each.lost, RUNS),
+        )
+        for each in verdicts
+    ]
+    full = text_table([*factors, "A", "B", *FIGURES], [[*levels, *sides, *text] for levels, sides, text in rows])
     if max(map(len, full)) + 2 <= WIDTH:
         return full
-    return text_table(
-        [*factors, *_FIGURES], [[*levels, *_figures(each)] for levels, each in zip(text, verdicts, strict=True)]
-    )
-
-
-def _median(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-
-
-def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
-    counts = f"{verdict.runs[0]}+{verdict.runs[1]}"
-    if verdict.judgement is None:
-        return ("", "", counts, "", with_lost(verdict.word, verdict.lost, "runs"))
-    effect = verdict.judgement.effect
-    return (
-        shown(effect.metric, effect.estimate),
-        interval_text(effect, "too few runs"),
-        counts,
-        p_text(verdict.judgement.adjusted_p),
-        word_text(verdict.word, verdict.judgement, "a side"),
-    )
-
-
-def _margin(name: str, compared: Unpaired) -> str:
-    verdicts = [each for each in compared.verdicts if each.metric == name]
-    return margins_by_workload(verdicts, "runs a side", compared.noise)
+    return text_table([*factors, *FIGURES], [[*levels, *text] for levels, _, text in rows])
 
 
 def _notes(compared: Unpaired) -> list[str]:
@@ -159,7 +126,7 @@ def _notes(compared: Unpaired) -> list[str]:
         text.append("no canary and no calibration: the noise is unknown; a matrix has its own canary")
     for side, cells in compared.only.items():
         if cells:
-            names = "; ".join(", ".join(f"{factor} {level}" for factor, level in cell.items()) for cell in cells)
+            names = "; ".join(map(levels_text, cells))
             text += textwrap.wrap(f"only in {side}: {names}", WIDTH, subsequent_indent="  ")
     return text
 
@@ -172,14 +139,5 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
     }  # fmt: skip
     if verdict.judgement is None:
         return text
-    effect, metric = verdict.judgement.effect, METRICS[verdict.metric]
-    interval = effect.interval
-    return text | {
-        "effect": metric.shown(effect.estimate),
-        "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
-        "p": effect.p,
-        "adjusted_p": verdict.judgement.adjusted_p,
-        "margin": metric.shown(effect.margin),
-        "detectable": metric.shown(effect.detectable) if math.isfinite(effect.detectable) else None,
-        "runs_needed": verdict.judgement.blocks_needed,
-    }
+    judgement, needed = verdict.judgement, {"runs_needed": verdict.judgement.blocks_needed}
+    return text | effect_data(judgement.effect) | certainty_data(judgement) | needed

@@ -1,109 +1,108 @@
-"""PURE: the verdicts on a matrix as a table for a terminal of 100 columns, and as data."""
+"""PURE: a judged matrix as tables for a terminal and as data: verdicts, processor time, lost runs, notes."""
 
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sandbox.report.answer import answer
-from sandbox.report.processor_time import CAPTION, TITLE, asked_first, processor_header, processor_rows
-from sandbox.report.text_table import text_table
-from sandbox.report.unsteady_text import unsteady_text
-from sandbox.results.compare import Judged, Verdict
+from sandbox.report.text import WIDTH, figure, levels_text, p_text, shown, text_table, varied, wrapped
+from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.statistics.changes import Shift
+from sandbox.results.statistics.metrics import PROCESSOR_TIME
+from sandbox.results.statistics.rank_tests import hodges_lehmann
 from sandbox.results.statistics.verdict import Effect, Judgement
 from sandbox.results.unpaired import UnpairedVerdict
 
-WIDTH = 100
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
-WIDE_FIGURES = ("effect", "95 % interval", "n", "adj. p", "MDE", "verdict")
+WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
+PROCESSOR_TITLE = "Processor time per transaction, ms"
+PROCESSOR_CAPTION = "Pseudo-median over blocks (Hodges-Lehmann); empty where there is no such node."
+_MOST_CELLS = 4
+"""That lost runs, named in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a comparison counts, and what its figures say: how many are needed, and that there are too few."""
+
+    counted: str
+    lost: str
+    needed: str
+    too_few: str
+
+
+BLOCKS = Units("blocks", "blocks", "blocks", "fewer than 6 blocks")
+RUNS = Units("runs a side", "runs", "a side", "too few runs")
 
 
 def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
     """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
-    baseline = ", ".join(f"{factor} {level}" for factor, level in part.baseline.items())
-    factors = [factor for factor, levels in part.factors.items() if len(levels) > 1]
-    levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
     lines = [part.question, *textwrap.wrap(answer(part, judged), WIDTH), ""]
-    lines += [f"Each cell against {baseline}, all other levels equal.", ""]
-    lines += _processor_time(part, records) if asked_first(part) else []
+    lines += [f"Each cell against {levels_text(part.baseline)}, all other levels equal.", ""]
+    times = _processor_lines(part, records)
+    lines += times if asked_first(part) else []
     for name in part.metrics:
-        verdicts = [verdict for verdict in judged.verdicts if verdict.metric == name]
-        rows = [[*levels[verdict.cell], *figures(verdict)] for verdict in verdicts]
-        rows += [
-            [*canary_levels(part, factors, levels[verdict.baseline]), *figures(verdict)]
-            for verdict in judged.canary
-            if verdict.metric == name
-        ]
+        rows = [[*levels, *figures(each)] for verdicts in with_levels(part, judged, name) for levels, each in verdicts]
         lines += wrapped(f"{name}   {margin_text(name, judged)}")
-        lines += [f"  {line}" for line in text_table([*factors, *FIGURES], rows)]
-        lines.append("")
-    lines += [] if asked_first(part) else _processor_time(part, records)
+        lines += [*_indented(text_table([*varied(part), *FIGURES], rows)), ""]
+    lines += [] if asked_first(part) else times
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
     sees = ["sees: the smallest difference that this many blocks detect with 80 % power"] if seen else []
     return [*lines, *sees, *(line for note in notes(part, judged) for line in wrapped(note))]
 
 
-def _processor_time(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    rows = processor_rows(part, records)
-    table = [f"  {line}" for line in text_table(processor_header(part), rows)]
-    return [*wrapped(f"{TITLE}   {CAPTION}"), *table, ""] if rows else []
+def _processor_lines(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    table = processor_table(part, records)
+    head = wrapped(f"{PROCESSOR_TITLE}   {PROCESSOR_CAPTION}")
+    return [*head, *_indented(text_table(table[0], table[1:])), ""] if table else []
 
 
-def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
-    """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's unit."""
-    return {
-        "matrix": part.name,
-        "question": part.question,
-        "unfit": judged.unfit,
-        "unsteady": {cell: [asdict(change) for change in changes] for cell, changes in judged.unsteady.items()},
-        "noise": noise_data(judged.noise),
-        "verdicts": [_data(verdict) for verdict in judged.verdicts],
-        "canary": [_data(verdict) for verdict in judged.canary],
-        "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
-        "left_out": part.left_out,
-        "marked_blocks": marked_blocks(part.host_checks),
+def _indented(lines: Iterable[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def with_levels(part: MatrixPart, judged: Judged, metric: str) -> Sequence[Sequence[tuple[list[str], Verdict]]]:
+    """The verdicts on one metric, then those on the canary, each with its levels of the varied factors.
+
+    The canary is the baseline, so factors that the baseline sets show ``canary``.
+    """
+    factors = varied(part)
+    levels = {cell.name: [cell.levels.get(factor, "") for factor in factors] for cell in part.cells}
+    canary = {
+        name: ["canary" if factor in part.baseline else level for factor, level in zip(factors, own, strict=True)]
+        for name, own in levels.items()
     }
-
-
-def wrapped(note: str) -> list[str]:
-    """A note as lines that fit, names unbroken."""
-    return textwrap.wrap(note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-
-
-def canary_levels(part: MatrixPart, factors: Sequence[str], levels: Sequence[str]) -> list[str]:
-    """The levels of the canary: it is the baseline, so factors that the baseline sets show ``canary``."""
-    return ["canary" if factor in part.baseline else level for factor, level in zip(factors, levels, strict=True)]
+    return (
+        [(levels[each.cell], each) for each in judged.verdicts if each.metric == metric],
+        [(canary[each.baseline], each) for each in judged.canary if each.metric == metric],
+    )
 
 
 def figures(verdict: Verdict) -> Sequence[str]:
     """A verdict's figures as text, under the headings of FIGURES."""
-    metric = METRICS[verdict.metric]
-    if verdict.judgement is None:
-        return ("", "", "0", "", with_lost(verdict.word, verdict.missing, "blocks"))
-    effect = verdict.judgement.effect
-    return (
-        shown(metric, effect.estimate),
-        interval_text(effect, "fewer than 6 blocks"),
-        str(effect.blocks),
-        p_text(verdict.judgement.adjusted_p),
-        word_text(verdict.word, verdict.judgement, ""),
-    )
+    n = str(verdict.judgement.effect.blocks) if verdict.judgement else "0"
+    return figures_text(verdict.judgement, verdict.word, n, verdict.missing, BLOCKS)
 
 
-def with_lost(word: str, lost: int, units: str) -> str:
-    """The verdict on a comparison that cannot be judged; ``lost``: units lost to the environment."""
-    return f"{word} ({lost} {units} lost)" if lost else word
+def figures_text(judgement: Judgement | None, word: str, n: str, lost: int, units: Units) -> Sequence[str]:
+    """The same for any comparison. ``lost``: runs or blocks that the environment took, where nothing can be judged.
 
-
-def interval_text(effect: Effect, otherwise: str) -> str:
-    """``-30.1% … -28.0%``; without an interval ``otherwise``, the reason."""
-    low_high = effect.interval and (effect.interval.low, effect.interval.high)
-    return " … ".join(shown(effect.metric, end) for end in low_high) if low_high else otherwise
+    A verdict of "no difference" has the smallest detectable effect with it, "too noisy" what would be needed.
+    """
+    if judgement is None:
+        return ("", "", n, "", f"{word} ({lost} {units.lost} lost)" if lost else word)
+    effect, interval = judgement.effect, judgement.effect.interval
+    ends = [shown(effect.metric, end) for end in (interval.low, interval.high)] if interval else [units.too_few]
+    if word == "no difference" and math.isfinite(effect.detectable):
+        word = f"no difference (sees {shown(effect.metric, effect.detectable).lstrip('+')})"
+    if word == "too noisy" and judgement.blocks_needed:
+        word = f"too noisy (needs {judgement.blocks_needed} {units.needed})"
+    return (shown(effect.metric, effect.estimate), " … ".join(ends), n, p_text(judgement.adjusted_p), word)
 
 
 def wide_figures(verdict: Verdict) -> Sequence[str]:
@@ -116,72 +115,34 @@ def wide_figures(verdict: Verdict) -> Sequence[str]:
     return (*text, seen, verdict.word if verdict.word == "no difference" else word)
 
 
-def p_text(p: float) -> str:
-    """A probability with three digits."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def word_text(word: str, judgement: Judgement, of_what: str) -> str:
-    """The verdict; with "no difference" the smallest detectable effect, with "too noisy" the blocks needed.
-
-    ``of_what``: "a side" instead of blocks where runs are unpaired.
-    """
-    effect = judgement.effect
-    if word == "no difference" and math.isfinite(effect.detectable):
-        return f"no difference (sees {shown(effect.metric, effect.detectable).lstrip('+')})"
-    if word == "too noisy" and judgement.blocks_needed:
-        return f"too noisy (needs {judgement.blocks_needed} {of_what or 'blocks'})"
-    return word
-
-
-def shown(metric: Metric, effect: float) -> str:
-    """An effect as text: a share for a ratio, else a figure with its unit."""
-    value = metric.shown(effect)
-    return f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
-
-
-def noise_data(noise: Mapping[tuple[str, str], tuple[str, float]]) -> list[dict[str, Any]]:
-    """Where the margins come from, as JSON data: one entry for each workload and metric."""
-    return [
-        {"workload": load, "metric": name, "from": source, "sd": sd} for (load, name), (source, sd) in noise.items()
-    ]
-
-
 def margin_text(name: str, judged: Judged) -> str:
     """The smallest difference that counts, and where that comes from; by workload where there are several."""
     verdicts = [each for each in judged.verdicts if each.metric == name]
-    return margins_by_workload(verdicts, "blocks", judged.noise)
+    return margins_by_workload(verdicts, BLOCKS, judged.noise)
 
 
 def margins_by_workload(
-    verdicts: Sequence[Verdict] | Sequence[UnpairedVerdict],
-    units: str,
-    noise: Mapping[tuple[str, str], tuple[str, float]],
+    verdicts: Sequence[Verdict | UnpairedVerdict], units: Units, noise: Mapping[tuple[str, str], Noise]
 ) -> str:
-    """The same for verdicts on one metric; ``units``: what was counted, blocks or runs."""
+    """The same for verdicts on one metric."""
     effects: dict[tuple[str, str], list[Effect]] = {}
     for each in verdicts:
         if each.judgement:
             effects.setdefault((each.workload, each.metric), []).append(each.judgement.effect)
-    message = {key[0]: margins_text(found, units, _source(*noise[key])) for key, found in effects.items()}
-    known = {load: text for load, text in message.items() if text}
+    texts = {load: _margins_text(found, units, *noise[load, name]) for (load, name), found in effects.items()}
+    known = {load: text for load, text in texts.items() if text}
     return "; ".join(f"{load}: {text}" if len(known) > 1 else text for load, text in known.items())
 
 
-def _source(source: str, sd: float) -> str:
-    return "noise unknown" if source == "unknown" else f"{source}, sd {sd:.3g}"
-
-
-def margins_text(effects: Iterable[Effect], units: str, source: str) -> str:
-    """The smallest difference that counts, by blocks (or runs) where cells have lost some; empty where none can."""
+def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: float) -> str:
+    """By blocks (or runs) where cells have lost some; empty where no difference can count."""
     margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
-    most, fewest = max(margins), min(margins)
-    text = (
-        margins[most] if most == fewest else f"{margins[most]} ({most} {units}) to {margins[fewest]} ({fewest} {units})"
-    )
-    return f"smallest difference that counts: {text} ({source})"
+    ends = [f"{margins[blocks]} ({blocks} {units.counted})" for blocks in (max(margins), min(margins))]
+    known = "noise unknown" if source == "unknown" else f"{source}, sd {sd:.3g}"
+    text = " to ".join(ends) if len(margins) > 1 else next(iter(margins.values()))
+    return f"smallest difference that counts: {text} ({known})"
 
 
 def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
@@ -215,22 +176,127 @@ def host_check_notes(part: MatrixPart) -> list[str]:
     return [f"host check out of range before block {'; '.join(blocks)}"] if blocks else []
 
 
+def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:
+    """By cell: ``tps, relative to its mean: +48% within block 6``.
+
+    A drift is shown only without a step: a series that steps also has a slope.
+    """
+    text = {}
+    for cell, changes in unsteady.items():
+        steps = [change for change in changes if change.kind == "step"]
+        text[cell] = f"tps, relative to its mean: {', '.join(map(_shift_text, steps or changes))}"
+    return text
+
+
+def _shift_text(change: Shift) -> str:
+    return f"{'drifts by ' if change.kind == 'drift' else ''}{change.share:+.0%} within block {change.block}"
+
+
+def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    """One line for each status and variant: number of lost runs, their cells, and the reason of the first.
+
+    ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server connections: …``
+    """
+    variant_of = {cell.name: cell.variant for cell in part.cells}
+    lost: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.status in ("failed", "infra_error"):
+            lost.setdefault((record.status, variant_of.get(record.cell, record.cell)), []).append(record)
+    return [_lost_line(status, runs) for (status, _), runs in lost.items()]
+
+
+def _lost_line(status: str, runs: Sequence[Record]) -> str:
+    cells = list(dict.fromkeys(run.cell for run in runs))
+    named = ", ".join([*cells[:_MOST_CELLS], *(["…"] if len(cells) > _MOST_CELLS else [])])
+    count = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+    return f"{count} {status} ({named}): {runs[0].reason or 'no reason given'}"
+
+
+def asked_first(part: MatrixPart) -> bool:
+    """Whether the first metric of the matrix is processor time."""
+    return part.metrics[0] in PROCESSOR_TIME
+
+
+def processor_table(part: MatrixPart, records: Sequence[Record]) -> list[list[str]]:
+    """Headings, then for each cell with any figure its levels and one for each kind of node; empty without figures."""
+    factors, data = varied(part), processor_data(part, records)
+    rows = [
+        [
+            *(cell.levels[factor] for factor in factors),
+            *("" if value is None else figure(value) for value in data[cell.name].values()),
+        ]
+        for cell in part.cells
+        if any(value is not None for value in data[cell.name].values())
+    ]
+    return [[*factors, *(name.partition("_")[0] for name in PROCESSOR_TIME)], *rows] if rows else []
+
+
+def processor_data(part: MatrixPart, records: Sequence[Record]) -> dict[str, dict[str, float | None]]:
+    """Processor time per transaction by cell and metric, null where there is no such figure."""
+    found = {metric: middles(records, metric) for metric in PROCESSOR_TIME}
+    return {cell.name: {metric: found[metric].get(cell.name) for metric in PROCESSOR_TIME} for cell in part.cells}
+
+
+def middles(records: Iterable[Record], metric: str) -> dict[str, float]:
+    """By cell, the pseudo-median (Hodges-Lehmann) of the runs that count and have the metric."""
+    values: dict[str, list[float]] = {}
+    for record in records:
+        value = getattr(record.metrics, metric)
+        if record.counts and value is not None:
+            values.setdefault(record.cell, []).append(value)
+    return {cell: hodges_lehmann(found) for cell, found in values.items()}
+
+
+def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
+    """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's unit."""
+    return {
+        "matrix": part.name,
+        "question": part.question,
+        "unfit": judged.unfit,
+        "unsteady": {cell: [asdict(change) for change in changes] for cell, changes in judged.unsteady.items()},
+        "noise": noise_data(judged.noise),
+        "verdicts": [_data(verdict) for verdict in judged.verdicts],
+        "canary": [_data(verdict) for verdict in judged.canary],
+        "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
+        "left_out": part.left_out,
+        "marked_blocks": marked_blocks(part.host_checks),
+    }
+
+
+def noise_data(noise: Mapping[tuple[str, str], Noise]) -> list[dict[str, Any]]:
+    """Where the margins come from, as JSON data: one entry for each workload and metric."""
+    return [
+        {"workload": load, "metric": name, "from": source, "sd": sd} for (load, name), (source, sd) in noise.items()
+    ]
+
+
 def _data(verdict: Verdict) -> dict[str, Any]:
-    metric, judgement = METRICS[verdict.metric], verdict.judgement
     text: dict[str, Any] = {
         "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
         "missing_blocks": verdict.missing,
     }  # fmt: skip
-    if judgement is None:
+    if verdict.judgement is None:
         return text
-    effect, interval = judgement.effect, judgement.effect.interval
-    return text | {
-        "effect": metric.shown(effect.estimate),
-        "interval_95": [metric.shown(interval.low), metric.shown(interval.high)] if interval else None,
-        "blocks": effect.blocks,
+    blocks = {"blocks": verdict.judgement.effect.blocks}
+    needed = {"blocks_needed": verdict.judgement.blocks_needed}
+    return text | effect_data(verdict.judgement.effect) | blocks | certainty_data(verdict.judgement) | needed
+
+
+def effect_data(effect: Effect | None) -> dict[str, Any]:
+    """An effect and its interval, as shares of the baseline or in the metric's unit."""
+    found = effect and effect.interval
+    return {
+        "effect": effect.metric.shown(effect.estimate) if effect else None,
+        "interval_95": [effect.metric.shown(end) for end in (found.low, found.high)] if effect and found else None,
+    }
+
+
+def certainty_data(judgement: Judgement) -> dict[str, Any]:
+    """p, and the effects that would count and that would have been detected."""
+    effect, display = judgement.effect, judgement.effect.metric.shown
+    return {
         "p": effect.p,
         "adjusted_p": judgement.adjusted_p,
-        "margin": metric.shown(effect.margin),
-        "detectable": metric.shown(effect.detectable) if math.isfinite(effect.detectable) else None,
-        "blocks_needed": judgement.blocks_needed,
-    }  # fmt: skip
+        "margin": display(effect.margin),
+        "detectable": display(effect.detectable) if math.isfinite(effect.detectable) else None,
+    }

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from perf.made_up import write_made_up
 from sandbox.commands.report import judge, read_runs
-from sandbox.report.run_data import RunData
+from sandbox.report.layout import RunData
 from sandbox.results.compare import Judged
 from sandbox.results.manifest import MatrixPart
 

@@ -8,7 +8,7 @@ import numpy as np
 from sandbox.experiment.gate import METRICS as PRIMARY
 from sandbox.experiment.gate import SmokeLoad, SmokeSide, smoke_experiment
 from sandbox.experiment.result import matrix_part
-from sandbox.report.smoke_report import SmokeLook, SmokeReport
+from sandbox.report.smoke_view import SmokeLook, SmokeReport
 from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import Look
 from sandbox.results.manifest import HostCheck, MatrixPart

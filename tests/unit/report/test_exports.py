@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from sandbox.report.benchstat import benchstat_lines
-from sandbox.report.github_action_benchmark import entries, tool_of
+from sandbox.report.exports import benchstat_lines, entries, tool_of
 from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of
 from sandbox.results.statistics.metrics import METRICS

@@ -6,12 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sandbox.report.figure import Figure
 from sandbox.report.figures import MOST_WHERES, matrix_figures, telling
-from sandbox.report.layout import layout_of
-from sandbox.report.lines import MOST_POINTS, median_line, thinned
-from sandbox.report.run_data import RunData
-from sandbox.report.svg import Area, Bar, Dot, Level, Line
+from sandbox.report.layout import RunData, layout_of
+from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line
 from unit.report.made_up import made_up
 
 
@@ -135,16 +132,6 @@ def test_connections_at_the_servers_are_seen_against_the_threads_of_the_load() -
     assert sorted(points[0][1] for points in dashed if points[0]) == [1, 1, 2, 2, 4, 4, 8, 8, 16, 16]
     in_time = next(panel for panel in found["servers-in-time-1"].panels if panel.title == title)
     assert [mark.y for mark in in_time.marks if isinstance(mark, Level)] == [1]
-
-
-def test_long_runs_are_thinned_to_means() -> None:
-    points = thinned([float(second) for second in range(600)])
-    assert len(points) == MOST_POINTS and points[0] == (5.5, 4.5) and points[-1] == (595.5, 594.5)
-    assert thinned([1.0, None, 3.0]) == [(1.0, 1.0), None, (3.0, 3.0)]
-
-
-def test_a_median_is_of_what_runs_have() -> None:
-    assert median_line([[1.0, None, 5.0], [3.0, None]], 0).points == [(1.0, 2.0), None, (3.0, 5.0)]
 
 
 def test_the_legend_names_the_variants_in_the_order_of_their_colours() -> None:

@@ -1,6 +1,6 @@
 """Where a cell is drawn: along the axis what is counted, by colour what is compared, in panels all else."""
 
-from sandbox.report.layout import layout_of
+from sandbox.report.layout import MOST_POINTS, layout_of, median_line, thinned
 from sandbox.results.manifest import CellPart, MatrixPart
 from unit.report.test_verdict_table import part
 
@@ -57,3 +57,13 @@ def test_two_factors_in_the_baseline_make_one_variant_of_each_pair() -> None:
 def test_a_factor_of_one_level_is_not_told_everywhere() -> None:
     layout = layout_of(matrix({"commits": ["relaxed", "durable"], "threads": ["8"]}, {"commits": "relaxed"}))
     assert layout.x is None and layout.panels == [""] and layout.wheres == [""]
+
+
+def test_long_runs_are_thinned_to_means() -> None:
+    points = thinned([float(second) for second in range(600)])
+    assert len(points) == MOST_POINTS and points[0] == (5.5, 4.5) and points[-1] == (595.5, 594.5)
+    assert thinned([1.0, None, 3.0]) == [(1.0, 1.0), None, (3.0, 3.0)]
+
+
+def test_a_median_is_of_what_runs_have() -> None:
+    assert median_line([[1.0, None, 5.0], [3.0, None]], 0).points == [(1.0, 2.0), None, (3.0, 5.0)]

@@ -8,7 +8,7 @@ from sandbox.experiment.definition import Matrix
 from sandbox.experiment.estimate import Estimate
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.selection import Experiment, make_experiment
-from sandbox.report.matrix_view import duration, experiment_data, experiment_lines
+from sandbox.report.matrix_view import experiment_data, experiment_lines
 from unit.experiment.resolved import resolved
 
 
@@ -78,7 +78,3 @@ def test_a_matrix_that_goes_on_says_with_what_and_how_long_the_rest_takes() -> N
     assert "about 2 min remaining" in text
     data = experiment_data(*known)
     assert (data["goes_on_with"], data["runs_done"]) == ("20260101T000000Z-matrix-x", 40)
-
-
-def test_durations_are_said_as_people_say_them() -> None:
-    assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == ["1 s", "45 s", "90 s", "10 min", "1 h 5 min"]

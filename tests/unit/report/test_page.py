@@ -1,15 +1,13 @@
 """The page of a matrix and of a bench: everything a reader asks for, nothing that could run or reach out."""
 
 import re
-import shlex
 from dataclasses import replace
 from html import unescape
 
-from sandbox.report.bench_summary import bench_again, bench_figures, bench_markdown
-from sandbox.report.figures import matrix_figures
+from sandbox.report.figures import bench_figures, matrix_figures
+from sandbox.report.layout import RunData
 from sandbox.report.page import Page, bench_page, html, matrix_page
-from sandbox.report.run_data import RunData
-from sandbox.results.record import Environment, Inputs, Metrics
+from sandbox.results.record import Metrics
 from unit.report.made_up import made_up
 from unit.results.samples import sample_record
 
@@ -106,21 +104,3 @@ def test_a_bench_that_failed_says_why_and_draws_what_there_is() -> None:
 def test_a_result_without_series_has_no_charts_and_says_so() -> None:
     run = RunData(sample_record(), {}, {}, {})
     assert "No run recorded data to plot." in text(bench_page(run, bench_figures(run), ["sandbox", "bench"], ""))
-
-
-def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:
-    inputs = Inputs(assignments=["sort_buffer_size=1M", "init_connect='SET a'"], cpus="2")
-    record = sample_record(environment=Environment(inputs=inputs))
-    up, bench = bench_again(record, ["/x/cli.py", "bench", "--threads", "8"])
-    assert up.startswith("make up NAME=default PROFILE=mysql@9.7+replica1 SET=")
-    typed = dict(word.split("=", 1) for word in shlex.split(up)[2:])
-    assert typed["SET"] == "sort_buffer_size=1M init_connect='SET a'" and typed["CPUS"] == "2"
-    assert bench == "make bench THREADS=8 SEED=4711"
-    assert bench_again(record, ["sandbox", "bench", "--seed=7"])[1] == "make bench SEED=7"
-
-
-def test_the_summary_of_a_bench_is_markdown() -> None:
-    told = bench_markdown(sample_record(), ["sandbox", "bench"])
-    assert told.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
-    rows = [line for line in told.splitlines() if line.startswith("|")]
-    assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in told

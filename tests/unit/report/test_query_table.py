@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandbox.report.query_table import WIDTH, query_csv, query_json, query_lines, shown
+from sandbox.report.query_table import query_csv, query_json, query_lines, shown
+from sandbox.report.text import WIDTH
 
 VALUES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.lists(st.integers()))
 

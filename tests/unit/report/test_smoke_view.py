@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.experiment.gate import METRICS
-from sandbox.report.smoke_data import smoke_data
-from sandbox.report.smoke_report import SmokeReport
-from sandbox.report.smoke_sentence import sentence
-from sandbox.report.smoke_view import smoke_markdown
+from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.results.gate import LARGEST_MARGIN
 from unit.report.smoke_samples import look, records, told
 from unit.results.samples import sample_record

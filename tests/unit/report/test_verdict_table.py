@@ -1,13 +1,24 @@
-"""The verdict table: what a DBA reads at the end of a matrix."""
+"""The verdict table: what a DBA reads at the end of a matrix, with lost runs and processor time."""
 
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Any
 
-from sandbox.report.verdict_table import verdict_data, verdict_lines
+from sandbox.report.summary import summary
+from sandbox.report.verdict_table import (
+    PROCESSOR_TITLE,
+    lost_runs,
+    processor_data,
+    processor_table,
+    verdict_data,
+    verdict_lines,
+)
 from sandbox.results.compare import Judged, Known, judge_result
 from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
+from sandbox.results.record import Record
 from sandbox.results.statistics.changes import Shift
+from unit.results.samples import METRICS, sample_record
 from unit.results.test_compare import result
 
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
@@ -77,3 +88,62 @@ def test_the_data_is_plain_json_with_shares() -> None:
     (tps, _) = data["verdicts"]
     assert tps["verdict"] == "worse" and -0.35 < tps["interval_95"][0] < tps["effect"] < tps["interval_95"][1] < -0.25
     assert tps["blocks"] == 8 and tps["margin"] >= 0.05 and data["canary"][0]["verdict"] == "no difference"
+
+
+def test_they_are_told_by_variant_with_the_first_reason() -> None:
+    cells = [
+        CellPart(name=f"{variant}-{number}", levels={"a": variant, "n": str(number)}, profile="mysql", variant=variant)
+        for variant in ("x", "y")
+        for number in range(6)
+    ]
+    part = MatrixPart(
+        name="m", title="M", question="What?", note="", key="k", host_class="here", seed=1, blocks=1, depth="slices",
+        warmup_s=1, seconds=1, metrics=["tps"], factors={}, baseline={"a": "x"}, cells=cells,
+        comparisons=[ComparisonPart(cell="y-0", baseline="x-0")], canary=ComparisonPart(cell="canary", baseline="x-0"),
+    )  # fmt: skip
+    lost = [sample_record(cell=f"y-{n}", status="infra_error", reason=f"not shared {n}") for n in range(5)]
+    records = [sample_record(cell="x-0"), *lost, sample_record(cell="canary", status="failed", reason=None)]
+    assert lost_runs(part, records) == [
+        "5 runs infra_error (y-0, y-1, y-2, y-3, …): not shared 0",
+        "1 run failed (canary): no reason given",
+    ]
+    assert lost_runs(part, records[:1]) == []
+
+
+def runs(cell: str, **figures: float | None) -> list[Record]:
+    """Eight blocks of a cell."""
+    metrics = METRICS.model_copy(update={"proxy_cpu_ms_per_tx": None, **figures})
+    return [sample_record(cell=cell, block=block, metrics=metrics) for block in range(1, 9)]
+
+
+def records() -> list[Record]:
+    """A cell without proxy, one with."""
+    return [*runs("off"), *runs("on", server_cpu_ms_per_tx=1.75, proxy_cpu_ms_per_tx=0.31)]
+
+
+def test_each_kind_of_node_has_its_figure_and_what_is_not_there_none() -> None:
+    assert processor_table(part(), records()) == [
+        ["rewriter", "server", "proxy", "client"],
+        ["off", "1.512", "", "0.4321"],
+        ["on", "1.75", "0.31", "0.4321"],
+    ]
+    assert processor_data(part(), records())["off"]["proxy_cpu_ms_per_tx"] is None
+
+
+def test_a_warm_up_block_and_a_failed_run_do_not_count() -> None:
+    bad = runs("on", server_cpu_ms_per_tx=99.0)
+    spoilt = [bad[0].model_copy(update={"block": 0}), bad[1].model_copy(update={"status": "failed"})]
+    assert processor_table(part(), [*records(), *spoilt]) == processor_table(part(), records())
+
+
+def test_without_figures_there_is_no_table() -> None:
+    nothing: dict[str, Any] = dict.fromkeys(("server_cpu_ms_per_tx", "client_cpu_ms_per_tx"))
+    assert PROCESSOR_TITLE not in "\n".join(verdict_lines(part(), judged(0.7), runs("off", **nothing)))
+
+
+def test_it_stands_first_where_the_matrix_is_about_it() -> None:
+    about = part(metrics=["server_cpu_ms_per_tx", "tps", "latency_p95_ms"])
+    for metrics, first in ((about, True), (part(), False)):
+        for text in ("\n".join(verdict_lines(metrics, judged(0.7), records())),
+                     summary(metrics, judged(0.7), records(), ["sandbox", "matrix"])):  # fmt: skip
+            assert (text.index(PROCESSOR_TITLE) < text.index("latency_p95_ms")) is first

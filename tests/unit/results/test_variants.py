@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.report.unset_text import unset_text
+from sandbox.report.environment import unset_text
 from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.variants import (

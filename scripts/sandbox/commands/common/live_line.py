@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 from sandbox.console import ProgressDisplay, is_terminal
 from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks
-from sandbox.report.matrix_view import duration
+from sandbox.report.text import duration
 from sandbox.workloads.common.model import Event, Progress, Second
 
 if TYPE_CHECKING:

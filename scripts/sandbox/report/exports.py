@@ -1,13 +1,16 @@
-"""PURE: results in Go's benchmark format, for benchstat and other tools that read it."""
+"""PURE: results in the formats of other tools: Go's benchmark format for benchstat, github-action-benchmark."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from sandbox.report.load_text import options_text, tables_text
+from sandbox.report.text import levels_text, options_text, tables_text
+from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import ResultSide
 
+Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
 _UNITS = {
     "tps": ("transaction/s", 1.0), "qps": ("query/s", 1.0), "reads_per_s": ("read/s", 1.0),
     "writes_per_s": ("write/s", 1.0), "latency_avg_ms": ("avg-sec", 1e-3), "latency_p50_ms": ("p50-sec", 1e-3),
@@ -89,9 +92,44 @@ def _one_line(text: str) -> str:
 
 
 def _values(record: Record) -> list[str]:
-    found = []
-    for name, (unit, factor) in _UNITS.items():
-        value = getattr(record.metrics, name)
-        if value is not None:
-            found.append(f"{value * factor:.9g} {unit}")
-    return found
+    return [
+        f"{value * factor:.9g} {unit}"
+        for name, (unit, factor) in _UNITS.items()
+        if (value := getattr(record.metrics, name)) is not None
+    ]
+
+
+def tool_of(metrics: Sequence[str]) -> Tool | None:
+    """Value for the action's ``tool``; None for metrics of both directions: a file has only one tool."""
+    directions = {METRICS[name].higher_is_better for name in metrics}
+    if len(directions) != 1:
+        return None
+    return "customBiggerIsBetter" if directions.pop() else "customSmallerIsBetter"
+
+
+def entries(title: str, series: Sequence[Series]) -> list[dict[str, Any]]:
+    """``[{name, unit, value, range?, extra}]``: the newest point of each series.
+
+    ``range``: reach of the 95 % interval on its wider side; absent below six blocks.
+    """
+    return [_entry(title, each, each.points[-1]) for each in series if each.points]
+
+
+def _entry(title: str, series: Series, point: Point) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": f"{title}: {levels_text(series.levels)}: {series.metric.name}",
+        "unit": series.metric.unit,
+        "value": float(f"{point.value:.6g}"),
+    }
+    if point.interval:
+        entry["range"] = f"± {max(point.value - point.interval[0], point.interval[1] - point.value):.4g}"
+    return entry | {"extra": _extra(point)}
+
+
+def _extra(point: Point) -> str:
+    lines = [f"result: {point.result}", f"server: {point.version or 'unknown'}", f"runs: {point.runs}"]
+    if point.interval:
+        lines.append(f"95 % interval: {point.interval[0]:.6g} to {point.interval[1]:.6g}")
+    if point.unfit:
+        lines.append("unfit: the canary differs from its baseline")
+    return "\n".join(lines)

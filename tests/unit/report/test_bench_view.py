@@ -1,11 +1,13 @@
 """The table says what is known, says that the rest is unknown, and stays within 100 columns."""
 
+import shlex
 from typing import Any
 
 import pytest
 
-from sandbox.report.bench_table import WIDTH, bench_text
-from sandbox.results.record import CheckRecord, Environment, KindMetrics, Metrics, PreparationRecord, Record
+from sandbox.report.bench_view import bench_again, bench_markdown, bench_text
+from sandbox.report.text import WIDTH
+from sandbox.results.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
 from unit.results.samples import METRICS, sample_record
 
 FOLDER = "results/20250131T235959Z-mysql/runs/bench.1"
@@ -98,3 +100,21 @@ def test_any_record_can_be_shown() -> None:
     record = sample_record(status="interrupted", metrics=Metrics(), nodes=[], checks=[], files={}, variables={})
     workload = record.workload.model_copy(update={"preparation": None, "load_command": None, "entry": None})
     assert "data         unknown" in bench_text(Record(**{**dict(record), "workload": workload}), FOLDER)
+
+
+def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:
+    inputs = Inputs(assignments=["sort_buffer_size=1M", "init_connect='SET a'"], cpus="2")
+    record = sample_record(environment=Environment(inputs=inputs))
+    up, bench = bench_again(record, ["/x/cli.py", "bench", "--threads", "8"])
+    assert up.startswith("make up NAME=default PROFILE=mysql@9.7+replica1 SET=")
+    typed = dict(word.split("=", 1) for word in shlex.split(up)[2:])
+    assert typed["SET"] == "sort_buffer_size=1M init_connect='SET a'" and typed["CPUS"] == "2"
+    assert bench == "make bench THREADS=8 SEED=4711"
+    assert bench_again(record, ["sandbox", "bench", "--seed=7"])[1] == "make bench SEED=7"
+
+
+def test_the_summary_of_a_bench_is_markdown() -> None:
+    told = bench_markdown(sample_record(), ["sandbox", "bench"])
+    assert told.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
+    rows = [line for line in told.splitlines() if line.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in told

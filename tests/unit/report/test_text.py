@@ -1,10 +1,10 @@
-"""What a report says to type again can be typed: a make target, each variable once, quoted for a shell."""
+"""What is written can be read, and what is to be typed again survives the shell."""
 
 import shlex
 
 import pytest
 
-from sandbox.report.do_again import make_command
+from sandbox.report.text import duration, make_command
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,7 @@ def test_what_was_drawn_is_added_and_what_was_given_stays() -> None:
 def test_a_value_survives_the_shell() -> None:
     value = "a='x y' b=\"$(touch z)\""
     assert shlex.split(make_command(["sandbox", "up", f"--set={value}"]))[2] == f"SET={value}"
+
+
+def test_durations_are_said_as_people_say_them() -> None:
+    assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == ["1 s", "45 s", "90 s", "10 min", "1 h 5 min"]

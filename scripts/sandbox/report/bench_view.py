@@ -1,17 +1,15 @@
-"""PURE: a bench's record as a human-readable table: each figure with its known spread."""
+"""PURE: a bench's record, one run without a verdict: as a table for a terminal, in sentences, as Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from sandbox.report.text import UNKNOWN, WIDTH, make_command, markdown_table, tables_text
 from sandbox.results.record import Metrics, NodeRecord, Record
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
-
-WIDTH = 100
-UNKNOWN = "unknown"
 
 _STYLES = {"ok": "green", "failed": "red", "infra_error": "red", "interrupted": "yellow", "skipped": "yellow"}
 
@@ -63,7 +61,7 @@ def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
     yield "machine", _machine(record)
     for check in record.checks:
         if check.verdict != "pass":
-            yield f"{check.verdict}", f"{check.name}: {check.detail}"
+            yield check.verdict, f"{check.name}: {check.detail}"
     passed = [check.name for check in record.checks if check.verdict == "pass"]
     yield "passed", ", ".join(passed) or "none"
 
@@ -72,9 +70,8 @@ def _load(record: Record) -> str:
     load = record.workload
     keys = f", {load.distribution}" if load.distribution else ""
     rate = f", target rate {load.rate_per_s} transactions/s" if load.rate_per_s else ""
-    return (
-        f"{load.threads} threads, {load.seconds} s after {load.warmup_s} s of warm-up{keys}{rate}, seed {record.seed}"
-    )
+    seconds = f"{load.seconds} s after {load.warmup_s} s of warm-up"
+    return f"{load.threads} threads, {seconds}{keys}{rate}, seed {record.seed}"
 
 
 def _data(record: Record) -> str:
@@ -82,10 +79,7 @@ def _data(record: Record) -> str:
     if data is None:
         return "none" if record.status == "ok" else UNKNOWN
     origin = "prepared by an earlier run" if data.reused else f"prepared in {data.seconds} s"
-    rows = f" of {data.rows_per_table:,} rows" if data.rows_per_table is not None else ""
-    details = f", {data.details}" if data.details else ""
-    tables = "table" if data.tables == 1 else "tables"
-    return f"{data.tables} {tables}{rows}{details}, {origin}"
+    return ", ".join(filter(None, (tables_text(data), data.details, origin)))
 
 
 def _with_spread(metrics: Metrics) -> str:
@@ -99,14 +93,8 @@ def _with_spread(metrics: Metrics) -> str:
 def _latency(metrics: Metrics) -> str:
     if metrics.latency_avg_ms is None:
         return UNKNOWN
-    named = {
-        "avg": metrics.latency_avg_ms,
-        "p50": metrics.latency_p50_ms,
-        "p95": metrics.latency_p95_ms,
-        "p99": metrics.latency_p99_ms,
-        "max": metrics.latency_max_ms,
-    }
-    return ", ".join(f"{name} {_figure(value)}" for name, value in named.items()) + _known_to(metrics)
+    names = ("avg", "p50", "p95", "p99", "max")
+    return ", ".join(f"{name} {_figure(getattr(metrics, f'latency_{name}_ms'))}" for name in names) + _known_to(metrics)
 
 
 def _kinds(metrics: Metrics) -> Iterator[tuple[str, str]]:
@@ -119,11 +107,8 @@ def _kinds(metrics: Metrics) -> Iterator[tuple[str, str]]:
 
 def _known_to(metrics: Metrics) -> str:
     """Precision of the percentiles: the width of a bucket, or the resolution where that is coarser."""
-    precision, resolution, median = (
-        metrics.latency_precision_percent,
-        metrics.latency_resolution_ms,
-        metrics.latency_p50_ms,
-    )
+    precision, resolution = metrics.latency_precision_percent, metrics.latency_resolution_ms
+    median = metrics.latency_p50_ms
     if precision is None or not resolution or not median:
         return ""
     return f"  (precision {max(precision, 100 * resolution / median):.3g} %)"
@@ -134,9 +119,8 @@ def _conflicts(metrics: Metrics) -> str:
     if not metrics.conflicts:
         return counts
     share = 100 * metrics.conflicts / (metrics.conflicts + (metrics.transactions or 0))
-    if "expected" in (metrics.conflicts_by_code or {}):
-        return f"{counts}; {share:.1f} % of attempts, rolled back as expected"
-    return f"{counts}; {share:.1f} % of attempts, rolled back and retried as expected"
+    retried = "" if "expected" in (metrics.conflicts_by_code or {}) else " and retried"
+    return f"{counts}; {share:.1f} % of attempts, rolled back{retried} as expected"
 
 
 def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
@@ -178,16 +162,52 @@ def _machine(record: Record) -> str:
     machine, during = record.environment, record.environment.during
     if machine.cpu_model is None:
         return UNKNOWN
-    parts = [f"{machine.cpus or UNKNOWN} x {machine.cpu_model}"]
-    for name, value in (
-        ("busy", during.cpu_busy_percent),
-        ("steal", during.steal_percent),
-        ("stalled on CPU", during.pressure_cpu_some_percent),
-        ("on I/O", during.pressure_io_some_percent),
-    ):
-        parts.append(f"{name} {UNKNOWN if value is None else f'{value} %'}")
-    return ", ".join(parts)
+    shares = {
+        "busy": during.cpu_busy_percent,
+        "steal": during.steal_percent,
+        "stalled on CPU": during.pressure_cpu_some_percent,
+        "on I/O": during.pressure_io_some_percent,
+    }
+    known = (f"{name} {UNKNOWN if value is None else f'{value} %'}" for name, value in shares.items())
+    return ", ".join([f"{machine.cpus or UNKNOWN} x {machine.cpu_model}", *known])
 
 
 def _figure(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,}"
+
+
+def bench_answer(record: Record) -> str:
+    """``1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms.``"""
+    metrics = record.metrics
+    if record.status != "ok" or metrics.tps is None:
+        return f"{record.status}: {record.reason or 'reason unknown'}."
+    within = f"; 95 % of them within {metrics.latency_p95_ms:,} ms" if metrics.latency_p95_ms is not None else ""
+    return f"{metrics.tps:,} transactions per second with {record.workload.threads} threads{within}."
+
+
+def bench_question(record: Record) -> str:
+    """The question that a bench answers."""
+    return f"What throughput does {record.profile} reach under {record.workload.name}?"
+
+
+def bench_again(record: Record, command: Sequence[str]) -> list[str]:
+    """Commands that start the stack and repeat the bench as typed, with the seed that was drawn."""
+    inputs = record.environment.inputs
+    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CNF": inputs.cnf_name, "INIT": inputs.init_name}
+    up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
+    started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})
+    return [started, make_command(command, {"SEED": str(record.seed)})]
+
+
+def bench_markdown(record: Record, command: Sequence[str]) -> str:
+    """``summary.md`` of a bench."""
+    blocks = [
+        f"# {bench_title(record)}",
+        f"**{bench_question(record)}**",
+        bench_answer(record),
+        markdown_table(("figure", ""), bench_rows(record)).replace("|  |", "| |", 1),
+        ONE_RUN,
+        "### How to reproduce it",
+        "\n".join(["```sh", *bench_again(record, command), "```"]),
+    ]
+    return "\n\n".join(blocks) + "\n"
