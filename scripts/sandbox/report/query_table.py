@@ -2,10 +2,11 @@
 
 import csv
 import io
+import itertools
 import json
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -102,14 +103,9 @@ def _one_below_the_other(columns: Sequence[str], rows: Sequence[Sequence[str]]) 
         lines.append(f"row {number}")
         for name, value in zip(columns, row, strict=True):
             folded = textwrap.wrap(value, max(WIDTH - names, _NARROWEST)) or [""]
-            lines += [f"{lead:<{names}}{text}".rstrip() for lead, text in zip(_leads(name), folded, strict=False)]
+            pairs = itertools.zip_longest([name], folded, fillvalue="")
+            lines += [f"{lead:<{names}}{text}".rstrip() for lead, text in pairs]
     return lines
-
-
-def _leads(name: str) -> Iterator[str]:
-    yield name
-    while True:
-        yield ""
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:

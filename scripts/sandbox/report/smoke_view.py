@@ -77,7 +77,10 @@ class SmokeReport:
 def sentence(report: SmokeReport) -> str:
     """The outcome and its reason, in one line."""
     if report.outcome == "environment":
-        return _environment(report.repetition or report.first)
+        look = report.repetition or report.first
+        if look.lost is None and look.failed:
+            return f"No conclusion: no run succeeded ({look.failed})."
+        return f"No conclusion: {look.lost or 'no run succeeded'}. An environment failure is never a regression."
     if report.outcome == "worse" and report.repetition:
         return _worse(report.first, report.repetition)
     if report.outcome == "no regression":
@@ -147,13 +150,6 @@ def _figure(finding: Finding) -> str:
     metric, interval = finding.effect.metric, finding.effect.interval
     within = f" [{shown(metric, interval.low)}, {shown(metric, interval.high)}]" if interval else ""
     return f"{SPOKEN[finding.metric]} {shown(metric, finding.effect.estimate)}{within}"
-
-
-def _environment(look: Look) -> str:
-    if look.lost is None and look.failed:
-        return f"No conclusion: no run succeeded ({look.failed})."
-    reason = look.lost or "no run succeeded"
-    return f"No conclusion: {reason}. An environment failure is never a regression."
 
 
 def smoke_markdown(report: SmokeReport) -> str:

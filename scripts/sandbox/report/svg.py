@@ -186,12 +186,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A rectangle in the chart's own coordinates: grey for a margin, else in a variant's colour."""
+    """A grey rectangle in the chart's own coordinates."""
 
     x: tuple[float, float]
     low: float
     high: float
-    colour: int | None = None
 
     def heights(self) -> Iterable[float]:
         return (self.low, self.high)
@@ -199,7 +198,7 @@ class Area:
     def draw(self, frame: Frame) -> str:
         first, last = self.x
         data = frame.path([(first, self.low), (last, self.low), (last, self.high), (first, self.high)])
-        return _path(self.colour, "area", f"{data}Z")
+        return _path(None, "area", f"{data}Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def levels_text(levels: Mapping[str, str], factors: Iterable[str] | None = None)
 
 
 def ports_text(ports: Mapping[str, int]) -> str:
-    """``mysql:3306 admin:33062``."""
+    """Each port by its name, with its number."""
     return " ".join(f"{name}:{port}" for name, port in ports.items())
 
 

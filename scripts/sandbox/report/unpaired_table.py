@@ -16,7 +16,6 @@ from sandbox.report.verdict_table import (
     noise_data,
     unsteady_text,
 )
-from sandbox.results.calibration import Differences
 from sandbox.results.compare import unsteady_cells
 from sandbox.results.unpaired import Difference, Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
