@@ -55,11 +55,8 @@ def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[s
     choices = {*known, *ENVIRONMENT}
     for name in variables:
         if name not in choices:
-            raise SandboxError(
-                f"{name} is not a variable of make {' '.join(goals)}",
-                did_you_mean(name.upper(), choices),
-                "try: make help",
-            )
+            what = f"{name} is not a variable of make {' '.join(goals)}"
+            raise SandboxError(what, did_you_mean(name.upper(), choices), "try: make help")
 
 
 def note_unread(command: str, options: Iterable[str], variables: Mapping[str, str]) -> None:
@@ -71,14 +68,6 @@ def note_unread(command: str, options: Iterable[str], variables: Mapping[str, st
         if value := os.environ.get(name):
             text = f"note: {name}={value} in the environment is ignored; try: make {command} {name}={value}"
             print(text, file=sys.stderr)
-
-
-def refuse_unknown_goals(goals: Iterable[str], commands: Iterable[str]) -> None:
-    """Raises SandboxError (exit 2) for a goal that is not a command."""
-    choices = list(commands)
-    for goal in goals:
-        if goal not in choices:
-            raise SandboxError(f"make {goal} does not exist", did_you_mean(goal, choices), "try: make help")
 
 
 def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
@@ -93,34 +82,37 @@ def arguments(options: Options, variables: Mapping[str, str]) -> list[str]:
     return given
 
 
-def run_check(command: str) -> None:
-    """Replaces this process with scripts/check, which uses neither the variables nor this interpreter."""
-    script = Path(__file__).parents[1] / "check"
-    os.execv(script, [str(script), CHECKS[command]])  # noqa: S606  (no shell is wanted)
+def prepare(command: str) -> None:
+    """Checks the goals and variables of this make, then puts the command's arguments into ``sys.argv``.
 
-
-def prepare(command: str | None) -> None:
-    """Checks the goals and variables of this make, then puts the command's arguments into ``sys.argv``."""
+    Raises SandboxError (exit 2) for a goal that is not a command, or a variable that is not one of its options.
+    """
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
-    goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command or ""]
-    refuse_unknown_goals(goals, [*registry.names(), *CHECKS])
-    known = {goal: registry.options_of(goal) for goal in {*goals, command or ""} & {*registry.names()}}
+    goals, commands = os.environ.pop("SANDBOX_GOALS", "").split() or [command], registry.names()
+    for goal in goals:
+        if goal not in (*commands, *CHECKS):
+            raise SandboxError(
+                f"make {goal} does not exist", did_you_mean(goal, [*commands, *CHECKS]), "try: make help"
+            )
+    known = {goal: registry.options_of(goal) for goal in {*goals, command} & {*commands}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
-    note_unread(command or "", known.get(command or "", ()), variables)
-    sys.argv = ["sandbox", command or "", *arguments(known.get(command or "", {}), variables)]
+    options = known.get(command, {})
+    note_unread(command, options, variables)
+    sys.argv = ["sandbox", command, *arguments(options, variables)]
 
 
 def main() -> None:
     """Runs the command that make's target names; a refusal is three lines and exit code 2."""
-    command = sys.argv[1] if len(sys.argv) > 1 else None
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
     try:
         prepare(command)
     except SandboxError as problem:
         print("\n".join(problem.lines()), file=sys.stderr)
         sys.exit(int(problem.exit_code))
-    if command in CHECKS:
-        run_check(command)
+    if command in CHECKS:  # scripts/check uses neither the variables nor this interpreter
+        script = Path(__file__).parents[1] / "check"
+        os.execv(script, [str(script), CHECKS[command]])  # noqa: S606  (no shell is wanted)
     from sandbox.cli import main as run_command
 
     run_command()
