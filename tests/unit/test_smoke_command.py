@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 
 from sandbox.cli import app
 from sandbox.commands import smoke
-from sandbox.commands.smoke import SideOptions, SmokeOptions
+from sandbox.commands.smoke import SideOptions
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment import resolve
+from sandbox.experiment.gate import SmokeLoad
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
@@ -34,10 +35,10 @@ NONE = SideOptions(None, None, None, (), None, None)
 IDENTITY = "sha256:" + "a" * 64
 
 
-def options(base: SideOptions = NONE, head: SideOptions = NONE, **changed: Any) -> SmokeOptions:
+def options(workload: str = "oltp_read_only", **changed: Any) -> dict[str, Any]:
     """The options of a comparison of one profile with itself."""
-    given = {"profile": "mysql", "workload": "oltp_read_only", "threads": 2, "rows": 1000, "seed": None}
-    return SmokeOptions(base=base, head=head, as_json=False, **{**given, **changed})
+    load = SmokeLoad(workload, 2, 1000, smoke.TABLES, smoke.SECONDS, smoke.WARM_UP_S)
+    return {"profile": "mysql", "base": NONE, "head": NONE, "load": load, "seed": None, "as_json": False, **changed}
 
 
 def side(**given: Any) -> SideOptions:
@@ -129,7 +130,7 @@ def crashed() -> list[Record]:
 
 def test_no_difference_is_looked_at_once(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.ready = [same()]
-    assert smoke.run(options()) == ExitCode.OK
+    assert smoke.run(**options()) == ExitCode.OK
     printed = capsys.readouterr().out
     assert printed.startswith("## Smoke benchmark: no regression")
     (result,) = host.folder.glob("2*")
@@ -140,7 +141,7 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.ready = [same(0.6), same(0.6, 2)]
-    assert smoke.run(options(seed=7)) == ExitCode.FAILED
+    assert smoke.run(**options(seed=7)) == ExitCode.FAILED
     assert host.seeds == [7, 8]
     printed = capsys.readouterr().out
     assert printed.startswith("## Smoke benchmark: worse")
@@ -149,7 +150,7 @@ def test_worse_is_looked_at_again_with_another_seed_and_only_then_said(
 
 def test_a_suspicion_that_is_not_confirmed_is_inconclusive(host: Host) -> None:
     host.ready = [same(0.6), same()]
-    assert smoke.run(options()) == ExitCode.UNKNOWN
+    assert smoke.run(**options()) == ExitCode.UNKNOWN
     assert host.seeds == [None, None], "each is drawn"
 
 
@@ -157,7 +158,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.ready = twice(0.97, 1, 0.05)
-    assert smoke.run(options()) == ExitCode.UNKNOWN
+    assert smoke.run(**options()) == ExitCode.UNKNOWN
     assert host.added == [BLOCKS] and len(host.experiments) == 1
     printed = capsys.readouterr()
     assert "### First look, 16 blocks" in printed.out
@@ -166,7 +167,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
 
 def test_eight_blocks_more_can_make_it_green(host: Host) -> None:
     host.ready = twice(1, 3, 0.2)
-    assert smoke.run(options()) == ExitCode.OK and host.added == [BLOCKS]
+    assert smoke.run(**options()) == ExitCode.OK and host.added == [BLOCKS]
 
 
 def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(host: Host) -> None:
@@ -174,7 +175,7 @@ def test_a_look_is_judged_by_what_was_known_before_its_own_canary_and_stays_so(h
     change_calibration(lambda known: known.calibrated(kind, {"tps": [0.5, -0.5], "latency_p95_ms": [0.5, -0.5]}))
     before = read_calibration().sds(kind)
     host.ready = twice(1, 3, 0.1)
-    smoke.run(options())
+    smoke.run(**options())
     result = ResultFolder(next(host.folder.glob("2*")))
     assert part_of(result).calibrated == before != read_calibration().sds(kind), "what it taught is for the next"
     change_calibration(lambda known: known.calibrated(kind, {"tps": [1.0, -1.0]}))
@@ -187,7 +188,7 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
 ) -> None:
     host.ready = [crashed()]
     with pytest.raises(SandboxError) as told:
-        smoke.run(options())
+        smoke.run(**options())
     assert told.value.exit_code is ExitCode.ENVIRONMENT and "variant-head: died: mysql1" in told.value.known
     printed = capsys.readouterr().out
     assert "the environment failed" in printed and "line 29\n```" in printed
@@ -197,13 +198,13 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
 def test_nothing_that_ran_is_never_green(host: Host) -> None:
     host.ready = [[]]
     with pytest.raises(SandboxError) as told:
-        smoke.run(options())
+        smoke.run(**options())
     assert told.value.exit_code is ExitCode.ENVIRONMENT
 
 
 def test_json_tells_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.ready = [same()]
-    smoke.run(SmokeOptions(**{**options().__dict__, "as_json": True}))
+    smoke.run(**options(as_json=True))
     data = json.loads(capsys.readouterr().out)
     assert (data["outcome"], data["exit_code"], len(data["looks"])) == ("no regression", 0, 1)
     assert list(host.folder.glob("2*/smoke.md"))
@@ -211,7 +212,7 @@ def test_json_tells_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) 
 
 def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Host) -> None:
     host.ready = [same(0.6), same(0.6)]
-    assert smoke.run(options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
+    assert smoke.run(**options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
     assert host.images == ["BASE_IMAGE=a:1", "HEAD_IMAGE=b.tar", "end of HEAD_IMAGE", "end of BASE_IMAGE"]
     for experiment in host.experiments:
         assert {cell.change.image for cell in experiment.cells} == {IDENTITY}
@@ -220,7 +221,7 @@ def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Ho
 def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     host.volumes = {"/var/lib/other"}
     with pytest.raises(SandboxError, match="declares a volume") as refused:
-        smoke.run(options(head=side(image="b:1")))
+        smoke.run(**options(head=side(image="b:1")))
     assert refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
     assert not host.experiments
 
@@ -237,10 +238,10 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_starts(
-    host: Host, given: SmokeOptions, what: str, code: ExitCode
+    host: Host, given: dict[str, Any], what: str, code: ExitCode
 ) -> None:
     with pytest.raises(SandboxError, match=what) as refused:
-        smoke.run(given)
+        smoke.run(**given)
     assert refused.value.exit_code is code and not host.experiments
 
 
@@ -250,15 +251,15 @@ def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(smoke, "run_resolved", stopped)
     with pytest.raises(SandboxError) as told:
-        smoke.run(options())
+        smoke.run(**options())
     assert told.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in told.value.known
     assert told.value.next_step == "try: the same command again"
 
 
 def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[SmokeOptions] = []
+    seen: list[tuple[Any, ...]] = []
 
-    def run(given: SmokeOptions) -> int:
+    def run(*given: Any) -> int:
         seen.append(given)
         return 0
 
@@ -268,14 +269,14 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
     )
     typed = [*line.split(), "--head-set", "a=1 b=2", "--rows", "9", "--json"]
     assert CliRunner().invoke(app, typed).exit_code == 0
-    (given,) = seen
-    assert given.base == SideOptions("mysql@9.7", None, None, (), None, "1g")
-    assert given.head == SideOptions(None, "mysql@8.4", "b:1", ("a=1 b=2",), "0.5", None)
-    assert (given.threads, given.rows, given.as_json, given.profile) == (3, 9, True, None)
+    ((profile, base, head, load, _, as_json),) = seen
+    assert base == SideOptions("mysql@9.7", None, None, (), None, "1g")
+    assert head == SideOptions(None, "mysql@8.4", "b:1", ("a=1 b=2",), "0.5", None)
+    assert (load.threads, load.rows, as_json, profile) == (3, 9, True, None)
 
 
 def test_a_side_is_told_in_the_users_words() -> None:
-    given = smoke._side("head", options(head=side(assignments=("a=1",), cpus="0.5", image="b:1")))
+    given = smoke._side("head", side(assignments=("a=1",), cpus="0.5", image="b:1"), NONE, "mysql")
     assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
 
 

@@ -58,44 +58,30 @@ class SideOptions:
     memory: str | None
 
 
-@dataclass(frozen=True)
-class SmokeOptions:
-    """The options of `smoke` as typed."""
-
-    profile: str | None
-    base: SideOptions
-    head: SideOptions
-    workload: str
-    threads: int
-    rows: int
-    seed: int | None
-    as_json: bool
-
-
-def run(options: SmokeOptions) -> int:
+def run(
+    profile: str | None, base: SideOptions, head: SideOptions, load: SmokeLoad, seed: int | None, as_json: bool
+) -> int:
     """Compares, prints the comment, writes it to ``smoke.md``; returns the exit code.
 
     Raises SandboxError: exit 2 for invalid options, exit 4 for a missing image or a failure of the environment.
     """
-    sides = {name: _side(name, options) for name in (BASE, HEAD)}
-    load = SmokeLoad(options.workload, options.threads, options.rows, TABLES, SECONDS, WARM_UP_S)
+    sides = {BASE: _side(BASE, base, head, profile), HEAD: _side(HEAD, head, base, profile)}
     with _images(sides) as given:
         resolved = replace(resolve(smoke_experiment(given[BASE], given[HEAD], load)), blocks=BLOCKS, afresh=True)
         _refuse(resolved)
-        results = _looks(replace(resolved, gate=_blocks_to_add), options.seed)
+        results = _looks(replace(resolved, gate=_blocks_to_add), seed)
     looks = [smoke_look(result) for result in results]
     lost = next((record for record in looks[-1].records if record.status == "infra_error"), None)
     log = _log_tail(results[-1], lost) if lost else []
     report = SmokeReport(looks, {name: asked(side) for name, side in sides.items()}, sys.argv, log)
-    return _show(report, results, options.as_json)
+    return _show(report, results, as_json)
 
 
-def _side(name: str, options: SmokeOptions) -> SmokeSide:
+def _side(name: str, given: SideOptions, other: SideOptions, common: str | None) -> SmokeSide:
     """One side; its profile is its own, else PROFILE, else that of the other side.
 
     Raises SandboxError (exit 2) if its options contradict each other.
     """
-    given, other = (options.base, options.head) if name == BASE else (options.head, options.base)
     word = name.upper()
     if given.short and given.profile and given.short != given.profile:
         raise SandboxError(
@@ -104,7 +90,7 @@ def _side(name: str, options: SmokeOptions) -> SmokeSide:
             f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={given.profile}",
         )
     check_limits(given.cpus, given.memory)
-    profile = need_profile(given.profile or given.short or options.profile or other.profile or other.short)
+    profile = need_profile(given.profile or given.short or common or other.profile or other.short)
     return SmokeSide(profile, given.image, given.assignments, given.cpus, given.memory)
 
 
@@ -242,14 +228,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Check whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
-    options = SmokeOptions(
-        profile,
-        SideOptions(base, base_profile, base_image, tuple(base_set or ()), base_cpus, base_memory),
-        SideOptions(head, head_profile, head_image, tuple(head_set or ()), head_cpus, head_memory),
-        workload,
-        threads,
-        rows,
-        seed,
-        json,
-    )
-    return run(options)
+    load = SmokeLoad(workload, threads, rows, TABLES, SECONDS, WARM_UP_S)
+    of_base = SideOptions(base, base_profile, base_image, tuple(base_set or ()), base_cpus, base_memory)
+    of_head = SideOptions(head, head_profile, head_image, tuple(head_set or ()), head_cpus, head_memory)
+    return run(profile, of_base, of_head, load, seed, json)
