@@ -122,10 +122,7 @@ class VariantDiff:
 
 def config_diffs(part: MatrixPart, records: Sequence[Record]) -> list[VariantDiff]:
     """One for each compared pair of stacks, from the first good record of each; the canary's own comes last."""
-    first: dict[str, Record] = {}
-    for record in records:
-        if record.status == "ok" and record.variables:
-            first.setdefault(record.cell, record)
+    first = {record.cell: record for record in reversed(records) if record.status == "ok" and record.variables}
     cells = {cell.name: cell for cell in part.cells}
     made: dict[tuple[str, str], VariantDiff] = {}
     for each in part.comparisons:
@@ -154,9 +151,8 @@ def _merged(found: Iterable[VariantDifference]) -> list[VariableDifference]:
     servers: dict[tuple[str, str | None, str | None], list[str]] = {}
     for each in found:
         servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(each.server)
-    return [
-        VariableDifference(*pair, tuple(names)) for pair, names in sorted(servers.items(), key=lambda item: item[0][0])
-    ]
+    by_variable = sorted(servers.items(), key=lambda item: item[0][0])
+    return [VariableDifference(*pair, tuple(names)) for pair, names in by_variable]
 
 
 def _what_differs(baseline: str | None, variant: str | None) -> tuple[str | None, str | None]:

@@ -18,7 +18,9 @@ def history_lines(history: History) -> list[str]:
     lines = textwrap.wrap(_subject(history), WIDTH)
     lines += [*textwrap.wrap(f"host: {history.newest.host_class or UNKNOWN}", WIDTH), ""]
     for series in history.series:
-        lines += [*textwrap.wrap(_name(series), WIDTH), *_table(series), ""]
+        metric, better = series.metric, "higher is better" if series.metric.higher_is_better else "lower is better"
+        name = f"{metric.name} ({metric.unit}, {better}), {levels_text(series.levels)}"
+        lines += [*textwrap.wrap(name, WIDTH), *_table(series), ""]
     for result, reason in history.left_out.items():
         lines += textwrap.wrap(f"left out: {result}: {reason}", WIDTH, subsequent_indent="  ")
     if any(len(series.points) < FEWEST for series in history.series):
@@ -50,11 +52,6 @@ def _subject(history: History) -> str:
         return f"matrix {part.name}: {part.question}"
     load = history.newest.records[0].workload
     return f"bench of {history.newest.manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
-
-
-def _name(series: Series) -> str:
-    better = "higher is better" if series.metric.higher_is_better else "lower is better"
-    return f"{series.metric.name} ({series.metric.unit}, {better}), {levels_text(series.levels)}"
 
 
 def _table(series: Series) -> Sequence[str]:

@@ -183,13 +183,11 @@ def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:
     """
     text = {}
     for cell, changes in unsteady.items():
-        steps = [change for change in changes if change.kind == "step"]
-        text[cell] = f"tps, relative to its mean: {', '.join(map(_shift_text, steps or changes))}"
+        known = [change for change in changes if change.kind == "step"] or changes
+        words = {"drift": "drifts by ", "step": ""}
+        shifts = (f"{words[each.kind]}{each.share:+.0%} within block {each.block}" for each in known)
+        text[cell] = f"tps, relative to its mean: {', '.join(shifts)}"
     return text
-
-
-def _shift_text(change: Shift) -> str:
-    return f"{'drifts by ' if change.kind == 'drift' else ''}{change.share:+.0%} within block {change.block}"
 
 
 def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
