@@ -18,8 +18,8 @@ from sandbox.report.bench_view import bench_markdown
 from sandbox.report.figures import bench_figures, matrix_figures
 from sandbox.report.layout import RunData
 from sandbox.report.page import Page, bench_page, html, matrix_page
-from sandbox.report.summary import summary
 from sandbox.report.svg import Figure, picture
+from sandbox.report.verdict_table import summary
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import Judged, judge_matrix
 from sandbox.results.manifest import Manifest, MatrixPart

@@ -20,7 +20,6 @@ from sandbox.report.environment import (
 )
 from sandbox.report.figures import spoken
 from sandbox.report.layout import RunData
-from sandbox.report.summary import again, how
 from sandbox.report.svg import DARK, LIGHT, LOOKS, Figure
 from sandbox.report.text import figure, varied
 from sandbox.report.verdict_table import (
@@ -28,7 +27,9 @@ from sandbox.report.verdict_table import (
     PROCESSOR_CAPTION,
     PROCESSOR_TITLE,
     WIDE_FIGURES,
+    again,
     asked_first,
+    how,
     margin_text,
     middles,
     notes,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.experiment.gate import BASE, HEAD
-from sandbox.report.summary import again
 from sandbox.report.text import duration, markdown_table, options_text, shown, tables_text
-from sandbox.report.verdict_table import calibrate_commands, effect_data, host_check_notes, verdict_data
+from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, outcome_of, worse_in_both
 from sandbox.results.manifest import MatrixPart

@@ -1,4 +1,4 @@
-"""PURE: a judged matrix as tables for a terminal and as data: verdicts, processor time, lost runs, notes."""
+"""PURE: a judged matrix as tables for a terminal, as Markdown and as data: verdicts, processor time, notes."""
 
 import math
 import textwrap
@@ -7,7 +7,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sandbox.report.answer import answer
-from sandbox.report.text import WIDTH, figure, levels_text, p_text, shown, text_table, varied, wrapped
+from sandbox.report.environment import unset_text
+from sandbox.report.text import (
+    WIDTH,
+    figure,
+    levels_text,
+    make_command,
+    markdown_table,
+    p_text,
+    shown,
+    text_table,
+    varied,
+    wrapped,
+)
 from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
 from sandbox.results.record import Record
@@ -64,6 +76,41 @@ def _processor_lines(part: MatrixPart, records: Sequence[Record]) -> list[str]:
 
 def _indented(lines: Iterable[str]) -> list[str]:
     return [f"  {line}" for line in lines]
+
+
+def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
+    """``summary.md``: question, answer, verdicts, what was left out, the machine, how to reproduce it."""
+    blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
+    table = processor_table(part, records)
+    times = [f"### {PROCESSOR_TITLE}", markdown_table(table[0], table[1:]), PROCESSOR_CAPTION] if table else []
+    blocks += times if asked_first(part) else []
+    cells = {cell.name: levels_text(cell.levels) for cell in part.cells}
+    for metric in part.metrics:
+        rows = [[cells[each.cell], *wide_figures(each)] for each in judged.verdicts if each.metric == metric]
+        rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
+        blocks += [f"### {metric}", markdown_table(["cell", *WIDE_FIGURES], rows)]
+    blocks += [] if asked_first(part) else times
+    text = [MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
+    blocks += ["\n".join(f"- {line}" for line in text)] if text else []
+    blocks += unset_text(part, records)
+    blocks += ["### How this was measured", how(part, records), "```sh\n" + again(part, command) + "\n```"]
+    return "\n\n".join(blocks) + "\n"
+
+
+def how(part: MatrixPart, records: Sequence[Record]) -> str:
+    """Order, estimator, servers and host, in a few sentences."""
+    versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
+    return (
+        f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, runs of {part.seconds} s after "
+        f"{part.warmup_s} s of warm-up; each cell against {levels_text(part.baseline)}, all other levels equal, "
+        f"paired by block: Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
+        f"Servers: {'; '.join(versions) or 'unknown'}. Host: {part.host_class}."
+    )
+
+
+def again(part: MatrixPart, command: Sequence[str]) -> str:
+    """The command as typed, with the seed that was drawn."""
+    return make_command(command, {"SEED": str(part.seed)})
 
 
 def with_levels(part: MatrixPart, judged: Judged, metric: str) -> Sequence[Sequence[tuple[list[str], Verdict]]]:

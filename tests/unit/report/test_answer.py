@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.report.answer import Levels, answer, places, products
-from sandbox.report.summary import summary
-from sandbox.report.verdict_table import margin_text
+from sandbox.report.verdict_table import margin_text, summary
 from sandbox.results.compare import Judged, judge_result
 from sandbox.results.manifest import CellPart, MatrixPart
 from unit.report.test_verdict_table import part

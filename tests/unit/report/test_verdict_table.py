@@ -5,12 +5,12 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sandbox.report.summary import summary
 from sandbox.report.verdict_table import (
     PROCESSOR_TITLE,
     lost_runs,
     processor_data,
     processor_table,
+    summary,
     verdict_data,
     verdict_lines,
 )
