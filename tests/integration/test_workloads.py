@@ -161,3 +161,10 @@ def test_statements_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
     path.write_text("SELECT nothing FROM nowhere;")
     done = sandbox("bench", "--name", stack.name, "--workload", str(path), *SHORT, check=False)
     assert done.returncode == 1 and json.loads(done.stdout)["metrics"]["errors_by_code"]["1146"] >= 1
+
+
+def test_a_procedure_of_the_users_own_may_return_rows(stack: LiveStack, tmp_path: Path) -> None:
+    stack.sql("mysql1", "CREATE PROCEDURE sbtest.listed() SELECT table_name FROM information_schema.tables LIMIT 5")
+    path = tmp_path / "mine.sql"
+    path.write_text("CALL listed();")
+    assert bench(stack, str(path))["metrics"]["by_kind"]["1_call"]["transactions"] > 0
