@@ -133,13 +133,12 @@ def external_address(url: str) -> ExternalAddress:
         raise _refused(url, f"an address looks like {ADDRESS_EXAMPLE}")
     if parts.password is not None:
         known = "an address must not contain a password: EXTERNAL_PASSWORD_FILE names a file that holds it"
-        public = f"{parts.scheme}://{parts.username}@{parts.netloc.rpartition('@')[2]}{parts.path}"
-        raise _refused(public, known)
+        raise _refused(url, known)
     user, schema = parts.username or DEFAULT_USER, parts.path.strip("/") or DEFAULT_SCHEMA
     return ExternalAddress(parts.hostname, port, user, schema)
 
 
 def _refused(url: str, known: str) -> SandboxError:
-    return SandboxError(
-        f"EXTERNAL={url} is not a valid address", known, f"try: make plan PROFILE=external EXTERNAL={ADDRESS_EXAMPLE}"
-    )
+    public = re.sub(r"(^|//)([^/:@]*):.*@", r"\1\2@", url)  # whatever is wrong with it, a password is not printed
+    what = f"EXTERNAL={public} is not a valid address"
+    return SandboxError(what, known, f"try: make plan PROFILE=external EXTERNAL={ADDRESS_EXAMPLE}")

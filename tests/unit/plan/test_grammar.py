@@ -87,6 +87,13 @@ def test_what_is_no_address_is_refused(url: str) -> None:
     assert "mysql://user@host:3306/db" in refused.value.known + refused.value.next_step
 
 
+@pytest.mark.parametrize("url", ["mysql://u:S3cret@h:abc/db", "http://u:S3/cr@et@h", "u:S3cret@h"])
+def test_a_password_in_an_invalid_address_is_not_printed(url: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        external_address(url)
+    assert "S3" not in " ".join(refused.value.lines()) and "@h" in refused.value.what
+
+
 def test_a_password_is_refused_and_not_repeated() -> None:
     with pytest.raises(SandboxError) as refused:
         external_address("mysql://app:S3cret@db:3306/shop")
