@@ -17,6 +17,7 @@ int clock_gettime(int clock, sandbox_time *time);
 int usleep(unsigned int microseconds);
 int setenv(const char *name, const char *value, int overwrite);
 void *calloc(size_t count, size_t size);
+int pthread_setcancelstate(int state, int *before);
 
 typedef struct { uint32_t counts[3328]; double sum_us, max_us; } sandbox_histogram;
 typedef struct {
@@ -38,6 +39,7 @@ typedef struct {
 local BUCKETS = 3328 -- 2^32 µs; wider than that is counted in the last one
 local SUB_BUCKET_BITS = 7
 local MONOTONIC = 1
+local CANCEL_ENABLE, CANCEL_DISABLE = 0, 1
 local POLL_US = 50000 -- how soon an error in one thread ends the others
 local ADDRESS = "SANDBOX_LOAD"
 
@@ -84,7 +86,7 @@ local function object(members)
 end
 
 local function emit(members)
-   io.write(object(members), "\n")
+   io.write(object(members) .. "\n")
    io.flush()
 end
 
@@ -374,7 +376,10 @@ function engine.load(definition)
    function event() end -- sysbench insists on one
    function sysbench.hooks.report_intermediate()
       if not load then attach() end
+      -- sysbench cancels this thread when the load ends, and would do so in the middle of a line.
+      ffi.C.pthread_setcancelstate(CANCEL_DISABLE, nil)
       report_second()
+      ffi.C.pthread_setcancelstate(CANCEL_ENABLE, nil)
    end
    sysbench.hooks.report_cumulative = report_summary
 end
