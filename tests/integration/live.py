@@ -37,6 +37,15 @@ def sandbox(*argv: str, check: bool = True, stdin: str | None = None) -> subproc
     return run([SANDBOX, *argv], check=check, stdin=stdin)
 
 
+def printed_file(folder: Path, profile: str) -> Path:
+    """The profile's Compose file in that folder, and every image that it names on this machine."""
+    sandbox("images", "--profile", profile)
+    file = folder / "stack.yaml"
+    file.touch(mode=0o600)
+    file.write_text(sandbox("config", "--profile", profile).stdout)
+    return file
+
+
 def newest_result(slug: str) -> Path:
     """The folder of the newest result of that name."""
     return max((CHECKOUT / "results").glob(f"2*-{slug}"))

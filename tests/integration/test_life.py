@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pytest_docker.plugin import get_docker_services
 
-from integration.live import SANDBOX, LiveStack, leftovers, live_stack, run, sandbox
+from integration.live import SANDBOX, LiveStack, leftovers, live_stack, printed_file, run, sandbox
 
 pytestmark = pytest.mark.docker
 PROFILE = "mariadb@11.8+replica1"
@@ -125,9 +125,7 @@ def test_two_stacks_live_side_by_side(stack: LiveStack) -> None:
 
 def test_the_compose_file_is_the_stack(tmp_path: Path) -> None:
     """`docker compose up --wait` on the printed file alone, under another project's name (docs/design.md, rule 1)."""
-    file = tmp_path / "stack.yaml"
-    file.touch(mode=0o600)
-    file.write_text(sandbox("config", "--profile", "galera3@11.8").stdout)
+    file = printed_file(tmp_path, "galera3@11.8")
     project = f"byhand-{os.getpid()}"
     with get_docker_services("docker compose", [str(file)], project, ["up -d"], ["down -v"]):
         live = LiveStack(project, "galera3@11.8")

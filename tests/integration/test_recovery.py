@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.live import LiveStack, live_stack, run, sandbox
+from integration.live import LiveStack, live_stack, printed_file, run
 from integration.test_topologies import TOPOLOGIES, Topology
 from sandbox.stack.naming import project_name
 
@@ -50,9 +50,7 @@ def topology(request: pytest.FixtureRequest) -> Topology:
 @pytest.fixture(scope="module")
 def stack(topology: Topology, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ByHand]:
     """The topology, started from its file alone."""
-    file = tmp_path_factory.mktemp("stack") / "stack.yaml"
-    file.touch(mode=0o600)
-    file.write_text(sandbox("config", "--profile", topology.profile).stdout)
+    file = printed_file(tmp_path_factory.mktemp("stack"), topology.profile)
     live = ByHand(file, f"recovery-{os.getpid()}", topology.profile)
     try:
         live.compose("up", "-d")
