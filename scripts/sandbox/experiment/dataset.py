@@ -12,8 +12,8 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.data_directory import data_request
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.run.bench import wait_until_applied
 from sandbox.run.state import BenchRequest, RunEndedError, open_stack
-from sandbox.run.steps import wait_until_applied
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
 from sandbox.stack.locks import locked

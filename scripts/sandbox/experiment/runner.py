@@ -21,10 +21,9 @@ from sandbox.results.record import Environment, Record
 from sandbox.results.store import ResultFolder
 from sandbox.results.variants import differences, not_in_effect, refusal, unasked
 from sandbox.run import in_client
-from sandbox.run.bench import now
+from sandbox.run.bench import execute, now
 from sandbox.run.save import record_without_stack
 from sandbox.run.state import LARGEST_SEED, BenchRequest, open_run, open_stack
-from sandbox.run.steps import execute
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.protocol import OnEvent, RunningStack

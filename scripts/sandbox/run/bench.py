@@ -1,22 +1,30 @@
-"""One measurement of a running stack, in its own result folder."""
+"""One measurement of a running stack: its steps in order, then its record in a result folder, whatever happened."""
 
 import subprocess
-from collections.abc import Callable
+import time
+import uuid
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox import __version__
-from sandbox.errors import ExitCode
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
-from sandbox.results.record import Record, Status
+from sandbox.results.record import PreparationRecord, Record, Status
 from sandbox.results.store import ResultFolder, slug_of
-from sandbox.run.state import BenchRequest, open_run, open_stack
-from sandbox.run.steps import execute
-from sandbox.stack.protocol import RunningStack
-from sandbox.workloads.common.model import Event
+from sandbox.run import counters, judge
+from sandbox.run.machine import host_load
+from sandbox.run.sampler import Sampler
+from sandbox.run.save import collect, compose_record
+from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack
+from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.model import Event, Outcome, Progress, Session, WorkloadError
+from sandbox.workloads.common.prepared import without_watermark, write_watermark
 
 CELL, BLOCK = "bench", 1
+CATCH_UP_LIMIT_S = 300.0
+CATCH_UP_INTERVAL_S = 0.2
 
 EXIT_CODES: dict[Status, ExitCode] = {
     "ok": ExitCode.OK,
@@ -51,6 +59,218 @@ def bench(
         return execute(run, result), result
     finally:
         result.finish(now())
+
+
+def execute(run: Run, result: ResultFolder) -> Record:
+    """Runs the steps and saves the record in ``result``. An unexpected error propagates once its record is saved.
+
+    Raises SecretFoundError for a record that would contain a password.
+    """
+    try:
+        status, reason = _take_steps(run)
+    except Exception as error:
+        _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
+        raise
+    return _leave(run, result, status, reason)
+
+
+def _take_steps(run: Run) -> tuple[Status, str | None]:
+    name = next(iter(STEPS))
+    try:
+        for name, step in STEPS.items():
+            run.session.on_event(Progress(name, "begins"))
+            step(run)
+    except RunEndedError as end:
+        return _explained(run, end.status, end.reason)
+    except WorkloadError as error:
+        return _explained(run, "failed", str(error))
+    except TimeoutError as error:
+        return "infra_error", f"during {name}: {error}"
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}"
+    except KeyboardInterrupt:
+        return "interrupted", f"interrupted during {name}"
+    finally:
+        if run.sampler is not None:
+            run.sampler.close()
+    return "ok", None
+
+
+def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
+    """A failure after a node's death, or after the engine stopped answering, is not the workload's."""
+    try:
+        dead = died(run) if status == "failed" else {}
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.ENVIRONMENT:
+            raise
+        return "infra_error", f"{error.what}: {error.known}; then: {reason}"
+    return ("infra_error", f"died during the run: {judge.states(dead)}; then: {reason}") if dead else (status, reason)
+
+
+def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
+    try:
+        run.session.on_event(Progress("save", "record, logs, samples"))
+        collect(run)
+    except KeyboardInterrupt:
+        status, reason = "interrupted", reason or "interrupted while saving logs"
+    record = compose_record(run, status, reason)
+    result.save(record, run.secrets)
+    return record
+
+
+def prove_settings(run: Run) -> None:
+    """Asks the live servers whether every setting is in effect; without one, the run would measure something else."""
+    check = judge.settings_in_effect(run.stack.prove_settings())
+    run.checks.append(check)
+    if check.verdict == "fail":
+        raise RunEndedError("failed", f"setting not in effect: {check.detail}")
+
+
+def prepare(run: Run) -> None:
+    """Prepares the data for the first phase."""
+    run.preparation = _prepare(run)
+
+
+def _prepare(run: Run) -> PreparationRecord | None:
+    return run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
+
+
+def warm_up(run: Run) -> None:
+    """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
+    _sampler(run)
+    counters.read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
+    if not run.session.parameters.warmup_s:
+        return
+    outcome = run.workload.load(run.session, "warm-up", run.keep("warmup_log", "warmup.log"))
+    if outcome.failure:
+        run.metrics = outcome.metrics.model_copy(update={"tps_sd_1s": None, "points_1s": None})
+        run.load_command = outcome.command
+        raise RunEndedError("failed", f"during the warm-up: {outcome.failure}")
+    if run.workload.consumes_data:
+        _prepare(run)
+
+
+def catch_up(run: Run) -> None:
+    """Waits until every server that follows the writer has applied all writes."""
+    if run.preparation is not None:
+        wait_until_applied(run.session)
+
+
+def wait_until_applied(session: Session) -> None:
+    """Returns when every server that follows the writer has caught up. Raises RunEndedError after five minutes."""
+    following = followers(session.servers, session.writer.node)
+    if [server.name for server in following] == [session.writer.node]:
+        return
+    watermark, began = uuid.uuid4().hex, time.monotonic()
+    write_watermark(session, watermark)
+    while behind := without_watermark(session, following, watermark):
+        waited = time.monotonic() - began
+        text = "; ".join(f"{name} {state}" for name, state in behind.items())
+        if waited > CATCH_UP_LIMIT_S:
+            raise RunEndedError("infra_error", f"not caught up after {waited:.0f} s: {text}")
+        session.on_event(Progress("catch up", f"{text} ({waited:.0f} s)"))
+        time.sleep(CATCH_UP_INTERVAL_S)
+
+
+def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
+    members = [server for server in servers if server.kind == "database"]
+    if len(members) < 2 or members[0].topology != "single":
+        return list(servers)
+    first = members[0].name == writer
+    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
+def measure(run: Run) -> None:
+    """The load, with the servers' status before, each second, and after; then the verdicts on it."""
+    session, sampler = run.session, _sampler(run)
+    try:
+        with sampler:
+            run.before = _snapshots_before(run)
+            sampler.wait_for_first()
+            outcome = _load_between_snapshots(run)
+    finally:
+        run.host_load = host_load(sampler.host_lines)
+        expected = dict.fromkeys(run.before, len(sampler.host_lines))
+        run.checks.append(judge.servers_sampled(sampler.sampled, expected))
+    run.load_command = outcome.command
+    run.checks += run.workload.check(session)
+    names = [server.name for server in session.servers]
+    run.checks += [
+        judge.condition_met(each, session.parameters.threads, sampler.watched[each.status], names)
+        for each in run.request.conditions
+    ]
+    _judge(run, outcome, names)
+
+
+def _sampler(run: Run) -> Sampler:
+    """The run's sampler, which starts connecting on first use."""
+    if run.sampler is None:
+        watched = {condition.status for condition in run.request.conditions}
+        path = run.keep("samples", "samples.jsonl")
+        run.sampler = Sampler(run.stack, run.session.client, run.live_servers, path, watched)
+    return run.sampler
+
+
+def _snapshots_before(run: Run) -> dict[str, counters.ServerState]:
+    taken = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
+    silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
+    if silent:
+        raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
+    return _answered(taken)
+
+
+def _load_between_snapshots(run: Run) -> Outcome:
+    before = counters.read_usage(run.stack, run.live_nodes)
+    try:
+        return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
+    finally:
+        run.usage = counters.used(before, counters.read_usage(run.stack, run.live_nodes))
+        run.after = _answered(counters.take_snapshots(run.stack, run.session.client, run.live_servers))
+
+
+def _answered(taken: dict[str, counters.ServerState | str]) -> dict[str, counters.ServerState]:
+    return {name: answer for name, answer in taken.items() if isinstance(answer, counters.ServerState)}
+
+
+def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
+    """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
+    metrics, failure = outcome.metrics, outcome.failure
+    answered = counters.statements_answered(run.before, run.after, servers)
+    run.answered = judge.answering(metrics, answered)
+    by_code = metrics.conflicts_by_code
+    if by_code is None:
+        by_code = counters.conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
+    cpu = counters.cpu_per_transaction(run.usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
+    run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
+    run.checks += [
+        judge.nodes_alive(run.down_at_start, died(run)),
+        judge.load_reached(metrics, failure, answered),
+        judge.load_alone(metrics, failure, answered),
+    ]
+    status, reason = judge.verdict(failure, run.checks)
+    if reason is not None:
+        raise RunEndedError(status, reason)
+
+
+def died(run: Run) -> dict[str, str]:
+    """Nodes that ran at the start but do not now, or whose server restarted; each with its state."""
+    dead = {name: state for name, state in run.stack.dead_nodes().items() if name not in run.down_at_start}
+    unheard = [name for name in run.before if name not in run.after] if run.after else []
+    silent = dict.fromkeys(unheard, "its server did not answer after the load")
+    again = [name for name in run.before if name in run.after and counters.restarted(run.before[name], run.after[name])]
+    return {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
+
+
+STEPS: dict[str, Callable[[Run], None]] = {
+    "prove settings": prove_settings,
+    "prepare": prepare,
+    "warm up": warm_up,
+    "catch up": catch_up,
+    "measure": measure,
+}
 
 
 def now() -> datetime:

@@ -12,8 +12,8 @@ import pytest
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.results.record import CheckRecord, Record
-from sandbox.run import steps
-from sandbox.run.bench import EXIT_CODES, bench, tool_commit
+from sandbox.run import bench as run_module
+from sandbox.run.bench import EXIT_CODES, bench, followers, tool_commit
 from sandbox.run.state import BenchRequest, open_stack
 from sandbox.stack.protocol import EntryPoint, SettingProof
 from sandbox.workloads.common.model import Event, Parameters, Progress, Second, Session
@@ -274,7 +274,7 @@ def test_the_measured_load_waits_until_replicas_have_caught_up(tmp_path: Path) -
 
 
 def test_a_replica_that_never_catches_up_is_an_infra_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "CATCH_UP_LIMIT_S", 0.0)
+    monkeypatch.setattr(run_module, "CATCH_UP_LIMIT_S", 0.0)
     record, _, _ = run_bench(FakeStack(polls_behind=10**6), tmp_path)
     assert record.status == "infra_error" and "replica1 has not applied" in str(record.reason)
 
@@ -333,7 +333,7 @@ GROUPS = {
 
 @pytest.mark.parametrize(("servers", "writer", "expected"), GROUPS.values(), ids=GROUPS)
 def test_who_follows_the_writer(servers: list[Any], writer: str, expected: list[str]) -> None:
-    assert [node.name for node in steps.followers(servers, writer)] == expected
+    assert [node.name for node in followers(servers, writer)] == expected
 
 
 def test_a_schema_is_chosen_on_somebody_elses_server_alone(tmp_path: Path) -> None:
