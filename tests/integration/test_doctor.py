@@ -7,7 +7,7 @@ import pytest
 from integration.live import leftovers, sandbox
 from sandbox.library import load_library
 from sandbox.plan.images import built_alias
-from sandbox.stack.doctor_probes import ReachProbe
+from sandbox.stack.doctor import ReachProbe
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.naming import project_name
 

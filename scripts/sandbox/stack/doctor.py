@@ -1,19 +1,22 @@
-"""`make doctor`: every prerequisite with its state and the fix."""
+"""`make doctor`: every prerequisite with its state and the fix; some are tested in short-lived containers."""
 
 import shutil
+import subprocess
+import threading
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, Self
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import at_least, built_alias
-from sandbox.stack.doctor_probes import KernelProbe, Reach, ReachProbe
-from sandbox.stack.engine import Docker
+from sandbox.stack.engine import Docker, Pending, end_group
 from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
-from sandbox.stack.inventory import inventory
-from sandbox.stack.naming import stack_name
+from sandbox.stack.inventory import helper_options, inventory
+from sandbox.stack.naming import identity, stack_name
 
 CheckState = Literal["ok", "warning", "missing", "unknown"]
 ENGINE_FLOOR, COMPOSE_FLOOR = "20.10", "2.23.1"
@@ -29,6 +32,157 @@ class Check:
     state: CheckState
     detail: str
     fix: str = ""
+
+
+_KERNEL_PATIENCE_S = 20.0
+_ABILITIES = {
+    "netem": ("delay and jitter", "modprobe sch_netem, or a kernel that has it"),
+    "tbf": ("bandwidth limits", "modprobe sch_tbf, or a kernel that has it"),
+    "iptables": ("network partitions", "modprobe ip_tables iptable_filter, or a kernel that has them"),
+    "loop": ("separate disks", "modprobe loop, or a kernel that has it"),
+}
+_NO_IMAGE = "the client image is missing"
+
+# Each line: a name, `yes` or `no`, and the answer.
+_TRY = """
+try() {
+  name=$1; shift
+  if answer=$("$@" 2>&1); then echo "$name yes $answer"; else echo "$name no $(printf '%s' "$answer" | tail -n 1)"; fi
+}
+try netem tc qdisc add dev lo root netem delay 1ms
+tc qdisc del dev lo root 2>/dev/null
+try tbf tc qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms
+try iptables iptables -A INPUT -s 192.0.2.1 -j DROP
+try governor cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
+try disk sh -c "df -Pm / | awk 'NR == 2 {print \\$4}'"
+"""
+# LOOP_CTL_GET_FREE (linux/loop.h) answers the number of a free loop device.
+_LOOP = "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82))"
+
+Ability = tuple[str, Literal["ok", "warning", "unknown"], str, str]
+
+
+class KernelProbe:
+    """The answers of two parallel containers; none where the client image is missing."""
+
+    def __init__(self, docker: Docker, image: str | None) -> None:
+        """Starts the containers; ``image`` None: the client image is missing."""
+        self._pending: tuple[Pending, ...] = ()
+        if image is not None:
+            run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]
+            network = docker.begin(*run, "--cap-add", "NET_ADMIN", "--entrypoint", "sh", image, "-c", _TRY)
+            loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
+            self._pending = (network, loop)
+
+    def abilities(self) -> list[Ability]:
+        """(name, state, detail, fix) of netem, tbf, iptables and loop devices."""
+        return [self._ability(name, *words) for name, words in _ABILITIES.items()]
+
+    def governor(self) -> str | None:
+        """The CPU frequency governor; None where the kernel shows none."""
+        can, text = self._answers.get("governor", (False, ""))
+        return text if can else None
+
+    def disk_mb(self) -> int | None:
+        """Free space where containers live, MiB; None where it is unknown."""
+        can, text = self._answers.get("disk", (False, ""))
+        return int(text) if can and text.isdigit() else None
+
+    def _ability(self, name: str, purpose: str, fix: str) -> Ability:
+        if name not in self._answers:
+            return name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images"
+        can, text = self._answers[name]
+        return (name, "ok", purpose, "") if can else (name, "warning", f"no {purpose}: {text}", fix)
+
+    @cached_property
+    def _answers(self) -> dict[str, tuple[bool, str]]:
+        if not self._pending:
+            return {}
+        network, loop = (each.answer_within(_KERNEL_PATIENCE_S) for each in self._pending)
+        loop_answer = _read(loop.stdout).get("loop", (False, loop.last_error or "no answer"))
+        return _read(network.stdout) | {"loop": loop_answer}
+
+
+def _read(text: str) -> dict[str, tuple[bool, str]]:
+    lines = [line.split(" ", 2) for line in text.splitlines()]
+    return {line[0]: (line[1] == "yes", line[2] if len(line) > 2 else "") for line in lines if len(line) > 1}
+
+
+_REACH_PATIENCE_S = 30.0
+_LISTENER, _PORT, _LISTENING = "listener", 3306, "listening"
+# It times out on its own: nothing stays behind if its parent is killed.
+_LISTEN = f"""
+import socket
+server = socket.create_server(('', {_PORT}))
+server.settimeout(60)
+print('{_LISTENING}', flush=True)
+server.accept()
+"""
+_CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The result: whether one reached the other, and the last message where it did not."""
+
+    state: Literal["reached", "not reached", "not tried"]
+    said: str = ""
+
+
+class ReachProbe:
+    """A context: a listener in a separate network, and a container that connects to it. All are removed on exit."""
+
+    def __init__(self, docker: Docker, image: str | None) -> None:
+        """``image`` None: the client image is missing, nothing is tested."""
+        owner = identity("doctor")
+        self._docker, self._image = docker, image
+        self._labels = helper_options(owner)
+        self._network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
+        self._refused = ""
+        self._listener: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Starts the listener."""
+        if self._image is not None:
+            made = self._docker.answer("network", "create", "--internal", *self._labels, self._network)
+            if made.code:
+                self._refused = made.stderr.strip()
+            else:
+                self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._listener is None:
+            return
+        end_group(self._listener)
+        there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
+        if there:  # a container may outlive its client
+            self._docker.answer("rm", "--force", *there)
+        self._docker.answer("network", "rm", self._network)
+
+    def _run(self, *options: str) -> tuple[str, ...]:
+        run = ("run", "--rm", "--network", self._network, *self._labels, "--entrypoint", "python3")
+        return (*run, *options, self._image or "")
+
+    def found(self) -> Reach:
+        """Waits for the listener, then connects to it once."""
+        if self._listener is None:
+            return Reach("not reached", self._refused) if self._refused else Reach("not tried")
+        said = self._first_line(self._listener)
+        if said != _LISTENING:
+            return Reach("not reached", said or "the listening container did not start")
+        called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
+        return Reach("not reached", called.last_error) if called.code else Reach("reached")
+
+    @staticmethod
+    def _first_line(process: "subprocess.Popen[str]") -> str:
+        """Its first line; empty where it ends, or is ended, without output."""
+        bound = threading.Timer(_REACH_PATIENCE_S, end_group, [process])
+        bound.start()
+        try:
+            return next(iter(process.stdout or ()), "").strip()
+        finally:
+            bound.cancel()
 
 
 def examine(docker: Docker) -> list[Check]:

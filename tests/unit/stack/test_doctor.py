@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from sandbox.stack.doctor import Check, examine
-from sandbox.stack.doctor_probes import KernelProbe, ReachProbe
+from sandbox.stack.doctor import Check, KernelProbe, ReachProbe, examine
 from sandbox.stack.images import built_folders
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
