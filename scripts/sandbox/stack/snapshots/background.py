@@ -27,8 +27,7 @@ from sandbox.stack.locks import LOCK_PATIENCE_S, cache_folder, is_held, lock_fol
 from sandbox.stack.naming import name_option
 from sandbox.stack.planning import planned
 from sandbox.stack.protocol import Note, OnEvent
-from sandbox.stack.snapshots.base_directory import ensure_base_directory
-from sandbox.stack.snapshots.take import Wish, take
+from sandbox.stack.snapshots.take import Wish, ensure_base_directory, take
 from sandbox.stack.stack import Stack
 
 MODULE = "sandbox.stack.snapshots.background"

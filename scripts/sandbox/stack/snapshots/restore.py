@@ -10,8 +10,7 @@ from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store
-from sandbox.stack.snapshots.helper import CopyHelper
-from sandbox.stack.snapshots.store import Snapshot
+from sandbox.stack.snapshots.store import CopyHelper, Snapshot
 
 
 class NotRestoredError(Exception):

@@ -1,4 +1,4 @@
-"""The store of snapshots: found when finished and here, trimmed by last use, removed with their checkout."""
+"""The store of snapshots: found when finished and here, trimmed by last use; its helper container ends in any case."""
 
 import os
 from pathlib import Path
@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from sandbox.library import load_library
+from sandbox.plan.compose import Identity
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
 from sandbox.stack.snapshots import restore, store
-from sandbox.stack.snapshots.store import Facts
+from sandbox.stack.snapshots.store import CopyHelper, Facts
 from unit.stack.fake_docker import FakeDocker, answer
 
 MIB = 1 << 20
@@ -101,3 +102,23 @@ def test_only_the_same_servers_of_the_same_images_are_restored(
 ) -> None:
     put(docker, facts("a", **change))
     assert (restore.usable(docker, local_plan(profile, **request_), "a") is not None) == usable
+
+
+OWNER = Identity("p", "/here")
+
+
+def test_one_that_is_interrupted_is_removed_by_its_name() -> None:
+    docker = FakeDocker()
+    with pytest.raises(KeyboardInterrupt), CopyHelper(docker, "image", OWNER, []):
+        raise KeyboardInterrupt
+    started = docker.called("run")[0]
+    assert docker.called("rm") == [("rm", "--force", started[started.index("--name") + 1])]
+
+
+def test_two_of_a_stack_have_names_of_their_own() -> None:
+    docker = FakeDocker()
+    for _ in range(2):
+        with CopyHelper(docker, "image", OWNER, []):
+            pass
+    names = {call[call.index("--name") + 1] for call in docker.called("run")}
+    assert len(names) == 2 and not docker.called("rm")
