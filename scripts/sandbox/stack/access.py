@@ -1,16 +1,20 @@
-"""What the user does in a running stack: SQL in a client or from a file, a shell or a command, reading logs."""
+"""What the user does in a running stack: SQL, a shell or a command, logs, ports of this machine (`PUBLISH=1`)."""
 
 import heapq
+import json
 import queue
+import shlex
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.stack.engine import Docker, end_group
-from sandbox.stack.inventory import Container
+from sandbox.stack.inventory import Container, helper_options
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent
 from sandbox.stack.stack import Stack
@@ -169,3 +173,69 @@ def _as_they_come(streams: Sequence[_LogStream]) -> Iterator[_Line]:
     for _ in streams:
         while (line := lines.get()) is not None:
             yield line
+
+
+_NODE = "publish1"
+_FIRST_PORT = 10000
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node's port can be reached on the host."""
+
+    node: str
+    port_name: str
+    host: str
+    port: int
+
+
+def publish(stack: Stack, on_event: OnEvent) -> Stack:
+    """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
+    wait = Note("another command is working on the stack; waiting for it")
+    with locked(stack.project, lambda: on_event(wait), LOCK_PATIENCE_S):
+        stack = stack.refreshed()
+        if stack.publisher is None:
+            _create(stack)
+        elif not stack.publisher.running:
+            stack.docker.ask("start", stack.publisher.id)
+        return stack.refreshed()
+
+
+def addresses(stack: Stack) -> list[Address]:
+    """The published ports of a stack, now."""
+    publisher = stack.publisher
+    if publisher is None:
+        return []
+    return [
+        Address(node, name, *publisher.published[inner])
+        for inner, (node, name) in sorted(publisher.forwards.items())
+        if inner in publisher.published
+    ]
+
+
+def _create(stack: Stack) -> None:
+    """On its own network, which reaches the host, and on the stack's, which does not."""
+    docker, public, publisher = stack.docker, f"{stack.project}_public", f"{stack.project}-{_NODE}"
+    open_ports = [(each.node, name, port) for each in stack.members for name, port in each.about["ports"].items()]
+    forwards = dict(enumerate(open_ports, _FIRST_PORT))
+    targets = {str(inner): [node, port_name] for inner, (node, port_name, _) in forwards.items()}
+    labels = helper_options(
+        stack.identity, profile=stack.profile, plan=stack.plan, node=_NODE, forwards=json.dumps(targets)
+    )
+    docker.ask("network", "create", *labels, public)
+    ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
+    docker.ask(
+        "create", "--name", publisher, "--hostname", _NODE, "--network", public, *labels, *ports, "--entrypoint",
+        "bash", stack.client.image, "-c", _script(forwards),
+    )  # fmt: skip
+    docker.ask("network", "connect", f"{stack.project}_stack", publisher)
+    docker.ask("start", publisher)
+
+
+def _script(forwards: Mapping[int, tuple[str, str, int]]) -> str:
+    """One forwarder per port; a node's name is resolved for each connection."""
+    lines = [
+        f"socat TCP-LISTEN:{inner},fork,reuseaddr TCP:{shlex.quote(node)}:{port} &"
+        for inner, (node, _, port) in forwards.items()
+    ]
+    return "\n".join(["trap 'kill $(jobs -p); exit 0' TERM INT", *lines, "wait"])

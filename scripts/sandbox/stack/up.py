@@ -12,7 +12,7 @@ from sandbox.plan.compose import compose_document, inputs, plan_hash
 from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import Secrets
-from sandbox.stack.access import run_init
+from sandbox.stack.access import publish, run_init
 from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, problem
 from sandbox.stack.facts import begin_info, check_resources, read_info
@@ -21,7 +21,6 @@ from sandbox.stack.lifecycle import remove_project, start_idle
 from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note, OnEvent, ServerRole
-from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots.restore import (

@@ -7,11 +7,11 @@ from typing import Any
 
 from sandbox.registry import as_typed
 from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
+from sandbox.stack.access import addresses
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
-from sandbox.stack.publish import addresses
 from sandbox.stack.snapshots.background import undisturbed
 from sandbox.stack.stack import Stack, explained, find_stack, server_role
 from sandbox.stack.up import Started
