@@ -34,6 +34,13 @@ class SandboxError(Exception):
         return [" ".join(line.split()) for line in (self.what, self.known, self.next_step)]
 
 
+class MachineError(SandboxError):
+    """A failure of the environment, exit code 4: no Docker, no image, no room, a node that is not ready or died."""
+
+    def __init__(self, what: str, known: str, next_step: str) -> None:
+        super().__init__(what, known, next_step, ExitCode.ENVIRONMENT)
+
+
 def natural_order(word: str) -> list[tuple[int, int, str]]:
     """Key that sorts the numbers in words as numbers: 1, 2, 16."""
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", word) if part]

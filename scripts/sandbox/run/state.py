@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
 from sandbox.results.store import ResultFolder
 from sandbox.run.counters import ServerState, Usage
@@ -132,7 +132,7 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"
-        raise SandboxError(what, "the load runs in the client node", "try: make ps", ExitCode.ENVIRONMENT)
+        raise MachineError(what, "the load runs in the client node", "try: make ps")
     servers = [
         node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down
     ]
@@ -194,5 +194,5 @@ def _writer(
     if chosen is None or chosen.port is None:
         text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
         what = f"group {entry.group_index} of stack {stack} has no writer"
-        raise SandboxError(what, text or "none of its servers is running", "try: make ps", ExitCode.ENVIRONMENT)
+        raise MachineError(what, text or "none of its servers is running", "try: make ps")
     return replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, via="writer", multiplexes=False)

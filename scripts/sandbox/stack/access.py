@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import Container, helper_options
@@ -76,11 +76,10 @@ def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
     """Runs a command as root in a node; returns its exit code. SandboxError: as for `shell`."""
     container = stack.container(node)
     if not container.running:
-        raise SandboxError(
+        raise MachineError(
             f"{node} is not running: {container.status.lower()}",
             "a command needs a running container",
             f"try: make start{name_option(stack.name)}",
-            ExitCode.ENVIRONMENT,
         )
     terminal = "-it" if sys.stdin.isatty() and sys.stdout.isatty() else "-i"
     return stack.docker.hand_over("exec", terminal, "--user", "0", container.id, *argv)
@@ -99,11 +98,10 @@ def run_init(stack: Stack, init: UserFile | None, on_event: OnEvent) -> None:
         return
     option = name_option(stack.name)
     if state == "begun":
-        raise SandboxError(
+        raise MachineError(
             f"INIT={init.name} was started by an earlier command and did not finish",
             "the data may contain part of it; it is not run twice",
             f"try: make down{option}   (then make up again)",
-            ExitCode.ENVIRONMENT,
         )
     _set_init_state(stack, "begun")
     for entry in stack.entries.writers():

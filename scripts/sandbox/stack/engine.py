@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.stack.protocol import ExecResult
 
 _PATIENCE_S = 5.0
@@ -101,11 +101,10 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
             **options,
         )
     except FileNotFoundError as missing:
-        raise SandboxError(
+        raise MachineError(
             "there is no docker client on this machine",
             "Docker Engine 20.10 or newer is required",
             "try: scripts/bootstrap   (make doctor shows what else is missing)",
-            ExitCode.ENVIRONMENT,
         ) from missing
 
 
@@ -131,21 +130,17 @@ def problem(argv: Sequence[str], answer: ExecResult) -> SandboxError:
     text = answer.stderr.strip() or answer.stdout.strip()
     last = text.rpartition("\n")[2] or f"exit code {answer.code}"
     if "permission denied while trying to connect" in text:
-        return SandboxError(
+        return MachineError(
             "this user has no permission to access the Docker engine",
             last,
             'try: sudo usermod -aG docker "$USER"   (then log in again)',
-            ExitCode.ENVIRONMENT,
         )
     if any(sign in text for sign in _UNREACHABLE):
-        return SandboxError("the Docker engine does not answer", last, "try: make doctor", ExitCode.ENVIRONMENT)
+        return MachineError("the Docker engine does not answer", last, "try: make doctor")
     if any(sign in text for sign in _NO_COMPOSE):
-        return SandboxError(
+        return MachineError(
             "this docker client has no Compose v2",
             "2.23.1 or newer is required",
             "try: scripts/bootstrap   (installs the plugin)",
-            ExitCode.ENVIRONMENT,
         )
-    return SandboxError(
-        f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor", ExitCode.ENVIRONMENT
-    )
+    return MachineError(f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.plan.grammar import external_address
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
@@ -56,11 +56,8 @@ class Entries:
         if len(groups) == 1:
             return groups[0]
         if not groups:
-            raise SandboxError(
-                "the stack has no database server",
-                "an entry point is a server or its proxy",
-                "try: make ps",
-                ExitCode.ENVIRONMENT,
+            raise MachineError(
+                "the stack has no database server", "an entry point is a server or its proxy", "try: make ps"
             )
         meant = f"VIA={via} exists in {len(groups)} groups" if via else f"the stack has {len(groups)} groups"
         raise SandboxError(
@@ -87,12 +84,7 @@ class Entries:
             if node.kind in _SERVERS and roles.get(node.node) == role:
                 return self._at(node, None, via)
         text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
-        raise SandboxError(
-            f"no server is a {role} now",
-            text or "the group has no sandbox server",
-            "try: make ps",
-            ExitCode.ENVIRONMENT,
-        )
+        raise MachineError(f"no server is a {role} now", text or "the group has no sandbox server", "try: make ps")
 
     def _named(self, name: str) -> Container | EntryPoint:
         """The node of a name, or that of a term: its proxy, or the writer among its servers."""

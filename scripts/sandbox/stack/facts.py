@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.protocol import Engine
@@ -92,19 +92,17 @@ def check_resources(plan: Plan, info: Mapping[str, Any], meminfo: Path = _MEMINF
     """
     free_mb = available_memory_mb(info, meminfo)
     if plan.memory_mb > free_mb:
-        raise SandboxError(
+        raise MachineError(
             f"{plan.profile} needs about {plan.memory_mb} MiB of memory, but only {free_mb} MiB are free",
             f"the engine's machine has {info['MemTotal'] >> 20} MiB",
             "try: make ps   (then make down NAME=… for stacks that you do not need)",
-            ExitCode.ENVIRONMENT,
         )
     needed_mb, disk_mb = SERVER_DISK_MB * len(plan.databases), free_disk_mb(info)
     if disk_mb is not None and needed_mb > disk_mb:
-        raise SandboxError(
+        raise MachineError(
             f"{plan.profile} needs about {needed_mb} MiB of disk, but only {disk_mb} MiB are free",
             f"the engine keeps its data in {info['DockerRootDir']}",
             "try: docker system df   (shows what uses it)",
-            ExitCode.ENVIRONMENT,
         )
 
 

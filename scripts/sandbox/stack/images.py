@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.images import Availability, Catalog, Lock, built_alias
@@ -126,11 +126,10 @@ def _digest(reference: str, docker: Docker) -> str:
     own = [digest for digest in digests if digest.startswith(f"{reference.rpartition(':')[0]}@")]
     if own:
         return str(own[0]).partition("@")[2]
-    raise SandboxError(
+    raise MachineError(
         f"{reference} has no digest to pin",
         "only a pulled image has one; this one was loaded or tagged here",
         f"try: docker pull {reference}",
-        ExitCode.ENVIRONMENT,
     )
 
 
@@ -164,11 +163,10 @@ def image_override(word: str, variable: str, docker: Docker) -> Iterator[str]:
         if found:
             yield found
             return
-        raise SandboxError(
+        raise MachineError(
             f"{variable}={word} is not on this engine",
             "it takes a local tag, sha256:… or an archive of docker save (.tar, .tar.gz), and never pulls",
             f"try: docker pull {word}" if not word.startswith("sha256:") else "try: docker image ls --no-trunc",
-            ExitCode.ENVIRONMENT,
         )
     own = f"{OWN_NAME}:{uuid.uuid4().hex[:12]}"
     try:
@@ -219,9 +217,6 @@ def _names_in(path: Path, variable: str) -> list[str]:
 
 
 def _no_archive(path: Path, variable: str, reason: str) -> SandboxError:
-    return SandboxError(
-        f"{variable}={path} is not a valid image archive",
-        reason,
-        "try: docker save --output image.tar <image>",
-        ExitCode.ENVIRONMENT,
+    return MachineError(
+        f"{variable}={path} is not a valid image archive", reason, "try: docker save --output image.tar <image>"
     )

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, inventory
@@ -141,11 +141,10 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
         found = inventory(docker, project)
     if found.empty:
         return Removed(name, len(first.containers), len(first.networks), len(first.volumes))
-    raise SandboxError(
+    raise MachineError(
         f"parts of the stack '{name}' cannot be removed",
         problem or "the engine gives no reason",
         f"try: make down NAME={name}   (again)",
-        ExitCode.ENVIRONMENT,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 
 LOCK_PATIENCE_S = 60.0
 """How long a command waits for another one that is working on its stack."""
@@ -77,11 +77,10 @@ def _acquire(descriptor: int, name: str, on_wait: Callable[[], None], patience_s
     began = time.monotonic()
     while not _try(descriptor):
         if patience_s is not None and time.monotonic() - began > patience_s:
-            raise SandboxError(
+            raise MachineError(
                 f"another command has been working on {name} for more than {patience_s:.0f} s",
                 f"it holds {lock_folder() / name}.lock",
                 "try: make ps   (then the same command, when the other has ended)",
-                ExitCode.ENVIRONMENT,
             )
         time.sleep(_POLL_S)
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.results.redaction import mask
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import LABEL, Container
@@ -146,7 +146,7 @@ def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
         thread.join()
 
 
-class NotReadyError(SandboxError):
+class NotReadyError(MachineError):
     """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords masked."""
 
     def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str) -> None:
@@ -154,7 +154,6 @@ class NotReadyError(SandboxError):
             f"{node} {predicate}",
             "the stack is kept for you to inspect; the end of the node's log is above",
             f"try: make logs{name_option} NODE={node}   (make down{name_option} removes the stack)",
-            ExitCode.ENVIRONMENT,
         )
         self.node, self.log = node, log
 

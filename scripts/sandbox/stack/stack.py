@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
 from sandbox.stack import inventory
@@ -62,9 +62,7 @@ class Stack:
         now = inventory.containers(self.docker, self.project)
         if now:
             return Stack(now, self.docker)
-        raise SandboxError(
-            f"the stack '{self.name}' is gone", "another command removed it", "try: make ps", ExitCode.ENVIRONMENT
-        )
+        raise MachineError(f"the stack '{self.name}' is gone", "another command removed it", "try: make ps")
 
     def container(self, node: str) -> Container:
         """The container of a node. Raises SandboxError (exit 2) for an unknown node."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT
 from sandbox.plan.alternatives import nearest_working_profile, working_components
@@ -45,11 +45,10 @@ def refuse_unavailable(plan: Plan, docker: Docker) -> None:
     library, available = load_library(), engine_availability(load_lock(), docker)
     works = ", ".join(working_components(library, available))
     instead = nearest_working_profile(plan, library, available)
-    raise SandboxError(
+    raise MachineError(
         f"not available here: {', '.join(references)}",
         f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}",
         f"try: make up PROFILE={instead}" if instead else "try: make doctor",
-        ExitCode.ENVIRONMENT,
     )
 
 
@@ -142,11 +141,10 @@ class Acquisition:
             self._on_event(LogTail(choice.reference, tuple(tail)))
             raise _not_built(choice, tail)
         if not self._up_to_date(choice.reference, folder):
-            raise SandboxError(
+            raise MachineError(
                 f"images/lock.yaml pins {choice.reference}, which the package archive no longer has",
                 f"it has {tail[-1] if tail else 'nothing'} now",
                 "try: make lock   (pins the current versions)",
-                ExitCode.ENVIRONMENT,
             )
 
     def _up_to_date(self, reference: str, folder: str) -> bool:
@@ -202,20 +200,16 @@ class _ImageProgress:
 
 
 def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:
-    return SandboxError(
+    return MachineError(
         f"{choice.reference} cannot be pulled",
         tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason",
         f"try: docker pull {choice.reference}",
-        ExitCode.ENVIRONMENT,
     )
 
 
 def _not_built(choice: ImageChoice, tail: list[str]) -> SandboxError:
     """The script ends with its own three-line error."""
     what, known, next_step = ["", "", "", *tail][-3:]
-    return SandboxError(
-        what or f"{choice.reference} cannot be built",
-        known,
-        f"try: {next_step.removeprefix('Next: ')}",
-        ExitCode.ENVIRONMENT,
+    return MachineError(
+        what or f"{choice.reference} cannot be built", known, f"try: {next_step.removeprefix('Next: ')}"
     )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.compose import compose_document, inputs, plan_hash
 from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
@@ -181,11 +181,10 @@ class _Start:
         if not missing:
             return stack
         option = name_option(self.options.name)
-        raise SandboxError(
+        raise MachineError(
             f"the stack '{self.options.name}' is incomplete: {', '.join(sorted(missing))} missing",
             "its start was interrupted, or somebody removed a container",
             f"try: make down{option} && make up{option} PROFILE={self.plan.profile}",
-            ExitCode.ENVIRONMENT,
         )
 
     def _make(self) -> Stack:
@@ -291,7 +290,5 @@ def _not_started(argv: Sequence[str], answer: ExecResult, plan: Plan) -> Sandbox
     for sign, next_step in _KNOWN_REFUSALS.items():
         if sign in answer.last_error.lower():
             step = next_step.format(profile=plan.profile)
-            return SandboxError(
-                f"the engine cannot start {plan.profile}", answer.last_error, step, ExitCode.ENVIRONMENT
-            )
+            return MachineError(f"the engine cannot start {plan.profile}", answer.last_error, step)
     return problem(argv, answer)

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity
 from sandbox.stack.engine import Docker, end_group
 from sandbox.stack.inventory import helper_options, label_options
@@ -226,8 +226,8 @@ class CopyHelper:
         except (OSError, json.JSONDecodeError):
             rest = [each for each in (line + self._process.stdout.read()).splitlines() if each]
             said = rest[-1] if rest else "it printed nothing"
-            raise SandboxError(
-                "a snapshot's helper container failed", said, "try: make doctor   (disk space)", ExitCode.ENVIRONMENT
+            raise MachineError(
+                "a snapshot's helper container failed", said, "try: make doctor   (disk space)"
             ) from None
         return answer["bytes"] if isinstance(answer["bytes"], int) else None
 

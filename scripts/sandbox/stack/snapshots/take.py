@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity, compose_document, plan_hash
 from sandbox.plan.model import Plan
 from sandbox.stack.create import node_archive, unescaped
@@ -206,12 +206,7 @@ class _FirstStart:
         self.docker.ask("stop", "--time", "60", self.container)
         code = self.docker.ask("inspect", "--format", "{{.State.ExitCode}}", self.container).strip()
         if code != "0":
-            raise SandboxError(
-                f"{self.node.image} did not shut down cleanly",
-                f"exit code {code}",
-                "try: make doctor",
-                ExitCode.ENVIRONMENT,
-            )
+            raise MachineError(f"{self.node.image} did not shut down cleanly", f"exit code {code}", "try: make doctor")
 
     def _options(self) -> list[str]:
         options = ["--network", "none", "--hostname", self.node.name, *helper_options(self.identity, node=_NODE)]
