@@ -182,7 +182,7 @@ class FakeStack:
             return ExecResult(1, "", "exited") if node in self.silent | set(self.dead) else ExecResult(0, counters, "")
         return self.run(node, argv, line, timeout_s)
 
-    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
+    def stream(self, node: str, argv: Sequence[str]) -> Stream:
         self.streamed.append(list(argv))
         if argv[0] == "python3":
             stream = FakeStream(self._samples(json.loads(argv[3])), until_closed=True)

@@ -39,7 +39,7 @@ class Sampler:
         self._awaited = {target["name"] for target in targets}
         self._all_sampled = threading.Event()
         request = json.dumps({"interval_s": INTERVAL_S, "targets": targets})
-        self._stream = stack.stream(client, script_argv(in_client.__name__, "sampler", request), stdin="")
+        self._stream = stack.stream(client, script_argv(in_client.__name__, "sampler", request))
         self._reader = threading.Thread(target=self._read, name="sampler", daemon=True)
 
     def __enter__(self) -> "Sampler":

@@ -12,8 +12,8 @@ from typing import TextIO
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.model import UserFile
-from sandbox.stack.engine import Docker, end_group
-from sandbox.stack.inventory import Container, helper_options
+from sandbox.stack.engine import CommandStream
+from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent
@@ -127,48 +127,41 @@ def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None
     ``tail``: only the last lines of each node. Raises SandboxError (exit 2) for an unknown node.
     """
     containers = stack.members if node is None else [stack.container(node)]
-    named = len(containers) > 1
-    streams = [_LogStream(stack.docker, container, follow, tail) for container in containers]
-    out = out or sys.stdout
+    named, out = len(containers) > 1, out or sys.stdout
+    options = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
+    streams = {each.node: stack.docker.stream("logs", "--timestamps", *options, each.id) for each in containers}
+    logs_by_node = [_log_lines(node, stream) for node, stream in streams.items()]
     try:
-        for _, name, text in _as_they_come(streams) if follow else heapq.merge(*streams):
+        for _, name, text in _as_they_come(logs_by_node) if follow else heapq.merge(*logs_by_node):
             print(f"{name} | {text}" if named else text, file=out, flush=True)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader, such as `head`, is done
         sys.stdout = None  # nothing is left to be flushed at exit
     finally:
-        for stream in streams:
-            end_group(stream.process)
+        for stream in streams.values():
+            stream.kill()
     return ExitCode.OK
 
 
-class _LogStream:
-    """The log of one node as (time, node, text)."""
-
-    def __init__(self, docker: Docker, container: Container, follow: bool, tail: int | None) -> None:
-        self._node = container.node
-        option = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
-        self.process = docker.stream("logs", "--timestamps", *option, container.id)
-
-    def __iter__(self) -> Iterator[_Line]:
-        for line in self.process.stdout or ():
-            time, _, text = line.rstrip("\n").partition(" ")
-            yield time, self._node, text
+def _log_lines(node: str, stream: CommandStream) -> Iterator[_Line]:
+    for line in stream.lines():
+        time, _, text = line.partition(" ")
+        yield time, node, text
 
 
-def _as_they_come(streams: Sequence[_LogStream]) -> Iterator[_Line]:
-    """Lines of all streams as they arrive; each stream has its own reader thread."""
+def _as_they_come(logs_by_node: Sequence[Iterator[_Line]]) -> Iterator[_Line]:
+    """Lines of all logs as they arrive; each log has its own reader thread."""
     lines: queue.SimpleQueue[_Line | None] = queue.SimpleQueue()
 
-    def read(stream: _LogStream) -> None:
-        for line in stream:
+    def read(log: Iterator[_Line]) -> None:
+        for line in log:
             lines.put(line)
         lines.put(None)
 
-    for stream in streams:
-        threading.Thread(target=read, args=(stream,), daemon=True).start()
-    for _ in streams:
+    for log in logs_by_node:
+        threading.Thread(target=read, args=(log,), daemon=True).start()
+    for _ in logs_by_node:
         while (line := lines.get()) is not None:
             yield line
 

@@ -1,7 +1,6 @@
 """`make doctor`: every prerequisite with its state and the fix; some are tested in short-lived containers."""
 
 import shutil
-import subprocess
 import threading
 import uuid
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any, Literal, Self
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import at_least, built_alias
-from sandbox.stack.engine import Docker, Pending, end_group
+from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
 from sandbox.stack.inventory import helper_options, inventory
@@ -139,7 +138,7 @@ class ReachProbe:
         self._labels = helper_options(owner)
         self._network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
         self._refused = ""
-        self._listener: subprocess.Popen[str] | None = None
+        self._listener: CommandStream | None = None
 
     def __enter__(self) -> Self:
         """Starts the listener."""
@@ -154,7 +153,7 @@ class ReachProbe:
     def __exit__(self, *_: object) -> None:
         if self._listener is None:
             return
-        end_group(self._listener)
+        self._listener.kill()
         there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
         if there:  # a container may outlive its client
             self._docker.answer("rm", "--force", *there)
@@ -175,12 +174,12 @@ class ReachProbe:
         return Reach("not reached", called.last_error) if called.code else Reach("reached")
 
     @staticmethod
-    def _first_line(process: "subprocess.Popen[str]") -> str:
+    def _first_line(stream: CommandStream) -> str:
         """Its first line; empty where it ends, or is ended, without output."""
-        bound = threading.Timer(_REACH_PATIENCE_S, end_group, [process])
+        bound = threading.Timer(_REACH_PATIENCE_S, stream.kill)
         bound.start()
         try:
-            return next(iter(process.stdout or ()), "").strip()
+            return next(stream.lines(), "").strip()
         finally:
             bound.cancel()
 

@@ -8,11 +8,11 @@ on standard input, a streaming exec, separate process groups.
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from sandbox.errors import MachineError, SandboxError
-from sandbox.stack.protocol import ExecResult
+from sandbox.stack.protocol import ExecResult, Stream
 
 _PATIENCE_S = 5.0
 """How long a client may take to end on request before it is killed."""
@@ -54,7 +54,49 @@ class Pending:
 
     def end(self) -> None:
         """Asks the client and its plugins to stop, then kills them. Harmless when repeated."""
-        end_group(self._process)
+        _end_group(self._process)
+
+
+class CommandStream(Stream):
+    """A running command whose output and errors come as one stream of lines, as they arrive."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def lines(self) -> Iterator[str]:
+        for line in self._process.stdout or ():
+            yield line.rstrip("\n")
+
+    def text(self) -> str:
+        """All that it prints until it ends."""
+        return self._process.communicate()[0]
+
+    def send(self, line: str) -> None:
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.write(line + "\n")
+                self._process.stdin.flush()
+
+    def close_stdin(self) -> None:
+        if self._process.stdin:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired as late:
+            raise TimeoutError(f"still running after {timeout_s} s") from late
+
+    def kill(self) -> None:
+        _end_group(self._process)
+
+
+def begin_stream(argv: Sequence[str], stdin: bool = False, variables: Mapping[str, str] | None = None) -> CommandStream:
+    """Starts a command of this machine; ``stdin``: its input is a pipe. ``variables``: environment besides ours."""
+    source = subprocess.PIPE if stdin else subprocess.DEVNULL
+    environment = {**os.environ, **(variables or {})}
+    return CommandStream(_popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment))
 
 
 class Docker:
@@ -63,8 +105,8 @@ class Docker:
     def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
         """Starts a command whose output is captured."""
         source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
-        process = _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=pass_fds)
-        return Pending(argv, process, stdin)
+        pipes = {"stdin": source, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return Pending(argv, _popen(["docker", *argv], pass_fds=pass_fds, **pipes), stdin)
 
     def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
         """Runs a command to its end, whatever its exit code. TimeoutError past ``timeout_s``."""
@@ -74,16 +116,15 @@ class Docker:
         """Standard output of a command. Raises SandboxError (exit 4) where it fails."""
         return self.begin(*argv, stdin=stdin).output(timeout_s)
 
-    def stream(self, *argv: str, stdin: bool = False) -> "subprocess.Popen[str]":
-        """Starts a command whose output and errors come as one stream of lines; ``stdin``: its input is a pipe."""
-        source = subprocess.PIPE if stdin else subprocess.DEVNULL
-        return _popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    def stream(self, *argv: str, stdin: bool = False) -> CommandStream:
+        """Starts a command that is read line by line; ``stdin``: its input is a pipe."""
+        return begin_stream(["docker", *argv], stdin)
 
     def hand_over(self, *argv: str) -> int:
         """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends."""
         before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, since a child would inherit SIG_IGN
         try:
-            return _popen(argv, process_group=None).wait()
+            return _popen(["docker", *argv], process_group=None).wait()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -92,7 +133,7 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
     """Runs in the root folder, so that no `.env` and no Compose file of the current one takes effect."""
     try:
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-            ["docker", *argv],
+            argv,
             text=True,
             encoding="utf-8",
             errors="replace",
@@ -108,7 +149,7 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
         ) from missing
 
 
-def end_group(process: "subprocess.Popen[str]") -> None:
+def _end_group(process: "subprocess.Popen[str]") -> None:
     """Ends a process that leads a group: SIGTERM first, SIGKILL when that does not help."""
     if process.poll() is not None:
         return

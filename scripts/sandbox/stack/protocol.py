@@ -170,8 +170,8 @@ class RunningStack(Protocol):
         not 0, and its last output. TimeoutError past ``timeout_s``.
         """
 
-    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
-        """Starts a command in a node; ``stdin`` is written and left open until ``close_stdin``."""
+    def stream(self, node: str, argv: Sequence[str]) -> Stream:
+        """Starts a command in a node; its input stays open until ``close_stdin``."""
 
     def dead_nodes(self) -> Mapping[str, str]:
         """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""

@@ -4,7 +4,6 @@ Nodes are asked by a loop inside their own containers; the engine reports their 
 """
 
 import queue
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.results.redaction import mask
-from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.engine import CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
@@ -83,7 +82,7 @@ class ReadinessLoop:
         self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, role)
         self._ended = threading.Event()
         self._guard = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._stream: CommandStream | None = None
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
     def start(self) -> None:
@@ -94,8 +93,8 @@ class ReadinessLoop:
         """Stops asking and waits for the thread."""
         with self._guard:
             self._ended.set()
-            if self._process is not None:
-                end_group(self._process)
+            if self._stream is not None:
+                self._stream.kill()
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -104,20 +103,20 @@ class ReadinessLoop:
             with self._guard:
                 if self._ended.is_set():
                     return
-                self._process = self._docker.stream(*self._argv)
-            last = self._listen(self._process)
-            code = self._process.wait()
+                self._stream = self._docker.stream(*self._argv)
+            last = self._listen(self._stream)
+            code = self._stream.wait()
             if code == 0 or self._ended.is_set():
                 return
             if code != _AGAIN:
                 self._news.put(News(self._node, "broken", last or f"exit code {code}"))
                 self._ended.wait(_PAUSE_S)
 
-    def _listen(self, process: "subprocess.Popen[str]") -> str:
+    def _listen(self, stream: CommandStream) -> str:
         """Passes answers on as they arrive; returns the last line that was not an answer."""
         last = ""
-        for line in process.stdout or ():
-            kind, _, text = line.rstrip("\n").partition(" ")
+        for line in stream.lines():
+            kind, _, text = line.partition(" ")
             if kind in ("waiting", "role", "ready"):
                 self._news.put(News(self._node, kind, text))  # type: ignore[arg-type]
             else:
@@ -129,12 +128,12 @@ class ReadinessLoop:
 def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
     """Puts every container of the project that dies into the queue, from shortly before the block until its end."""
     filters = ("--filter", f"label={LABEL}={project}", "--filter", "event=die")
-    process = docker.stream(
+    stream = docker.stream(
         "events", "--since", "2s", *filters, "--format", '{{index .Actor.Attributes "sandbox.node"}}'
     )
 
     def listen() -> None:
-        for line in process.stdout or ():
+        for line in stream.lines():
             news.put(News(line.strip(), "died"))
 
     thread = threading.Thread(target=listen, name="deaths", daemon=True)
@@ -142,7 +141,7 @@ def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
     try:
         yield
     finally:
-        end_group(process)
+        stream.kill()
         thread.join()
 
 
@@ -280,7 +279,7 @@ class Readiness:
     def _fail(self, name: str, predicate: str) -> None:
         self._publish(name, "failed", predicate)
         container = self._stack.container(name)
-        log = self._docker.stream("logs", "--tail", str(LOG_LINES), container.id).communicate()[0]
+        log = self._docker.stream("logs", "--tail", str(LOG_LINES), container.id).text()
         tail = tuple(mask(log, self._secrets()).splitlines()[-LOG_LINES:])
         self._on_event(LogTail(name, tail))
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name))

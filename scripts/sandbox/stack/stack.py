@@ -1,8 +1,11 @@
 """A running stack: how a command finds it, its nodes, their roles, commands in them. Implements the protocol."""
 
 import json
+import queue
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
@@ -13,14 +16,16 @@ from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
 from sandbox.stack import inventory
-from sandbox.stack.engine import Docker
+from sandbox.stack.engine import CommandStream, Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.naming import choose_project, stack_name
-from sandbox.stack.node_commands import ExecStream, SqlSessions
 from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, OnEvent, ServerRole, SettingProof, StackNode
 
+ANSWER = "\x1e"
+"""Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
+_REMEMBERED = 20
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 _PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
@@ -43,9 +48,7 @@ class Stack:
         self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
         self.members = [container for container in self.containers if container.kind != HELPER]
         """The containers of the plan's nodes, without our helpers."""
-        self._sql_sessions = SqlSessions(
-            lambda node, argv: docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
-        )
+        self._sql_sessions = SqlSessions(self.stream)
 
     @property
     def publisher(self) -> Container | None:
@@ -142,13 +145,9 @@ class Stack:
         """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line."""
         return self._sql_sessions.ask(node, argv, line, timeout_s)
 
-    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> ExecStream:
-        """Starts a command in a node; ``stdin`` is written and left open until `close_stdin`."""
-        process = self.docker.stream(*self._exec(node, argv, stdin is not None), stdin=stdin is not None)
-        if process.stdin and stdin:
-            process.stdin.write(stdin)
-            process.stdin.flush()
-        return ExecStream(process)
+    def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
+        """Starts a command in a node; its input stays open until `close_stdin`."""
+        return self.docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
 
     def _exec(self, node: str, argv: Sequence[str], interactive: bool) -> list[str]:
         return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
@@ -161,8 +160,7 @@ class Stack:
     def log(self, node: str, since: datetime | None = None) -> str:
         """The node's log with timestamps, since a UTC time (None: since the container was made)."""
         bound = ["--since", since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")] if since else []
-        process = self.docker.stream("logs", "--timestamps", *bound, self.container(node).id)
-        return process.communicate()[0]
+        return self.docker.stream("logs", "--timestamps", *bound, self.container(node).id).text()
 
     def engine(self) -> Engine:
         """The engine on which it runs."""
@@ -175,6 +173,71 @@ class Stack:
     @cached_property
     def _secrets(self) -> frozenset[str]:
         return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
+
+
+class SqlSessions:
+    """The SQL sessions of one stack, by command: to start Python for each answer would cost a third of a second.
+
+    Each ends with its container, or with its input when we exit.
+    """
+
+    def __init__(self, begin: Callable[[str, Sequence[str]], CommandStream]) -> None:
+        """``begin`` starts a command in a node, with a pipe for its input."""
+        self._begin = begin
+        self._open: dict[tuple[str, ...], _SqlSession] = {}
+        self._guard = threading.Lock()
+        self._guards: dict[tuple[str, ...], threading.Lock] = {}
+        """One per command: several nodes can be asked at once."""
+
+    def ask(self, node: str, argv: Sequence[str], line: str, timeout_s: float) -> ExecResult:
+        """The command's answer; if it ended instead, its exit code and last output.
+
+        TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken for the next one.
+        """
+        key = (node, *argv)
+        with self._guard:
+            guard = self._guards.setdefault(key, threading.Lock())
+        with guard:
+            known = self._open.pop(key, None)
+            answer = known.ask(line, timeout_s) if known else None
+            if known is None or answer is None:  # never started, or ended since: its node was restarted
+                known = _SqlSession(self._begin(node, argv))
+                answer = known.ask(line, timeout_s)
+            if answer is None:
+                return known.ended(timeout_s)
+            self._open[key] = known
+            return ExecResult(0, answer, "")
+
+
+class _SqlSession:
+    """One running command."""
+
+    def __init__(self, stream: CommandStream) -> None:
+        self._stream = stream
+        self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._said: deque[str] = deque(maxlen=_REMEMBERED)
+        threading.Thread(target=self._read, name="SQL session", daemon=True).start()
+
+    def ask(self, line: str, timeout_s: float) -> str | None:
+        """The answer; None where the command has ended. TimeoutError, which ends the command."""
+        self._stream.send(line)
+        try:
+            return self._answers.get(timeout=timeout_s)
+        except queue.Empty:
+            self._stream.kill()
+            raise TimeoutError(f"no answer within {timeout_s} s") from None
+
+    def ended(self, timeout_s: float) -> ExecResult:
+        """How it ended, and its last lines that were not answers."""
+        return ExecResult(self._stream.wait(timeout_s) or 1, "", "\n".join(self._said))
+
+    def _read(self) -> None:
+        for line in self._stream.lines():
+            if line.startswith(ANSWER):
+                self._answers.put(line.removeprefix(ANSWER))
+            else:
+                self._said.append(line)
+        self._answers.put(None)
 
 
 def is_server(node: Container) -> bool:

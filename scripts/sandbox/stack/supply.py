@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 import threading
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from sandbox.places import CHECKOUT
 from sandbox.plan.alternatives import nearest_working_profile, working_components
 from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.plan.model import Plan
-from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.engine import CommandStream, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
@@ -96,7 +95,7 @@ class Acquisition:
 
     def __init__(self, on_event: OnEvent, docker: Docker) -> None:
         self._on_event, self._docker = on_event, docker
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[CommandStream] = set()
         self._guard = threading.Lock()
         self._ended = False
 
@@ -104,8 +103,8 @@ class Acquisition:
         """Ends those still running, after a failure or Ctrl-C."""
         with self._guard:
             self._ended = True
-        for process in list(self._running):
-            end_group(process)
+        for stream in list(self._running):
+            stream.kill()
 
     def get(self, choice: ImageChoice) -> None:
         """Pulls or builds one image; a second command that needs it waits. SandboxError (exit 4) where it fails."""
@@ -153,23 +152,20 @@ class Acquisition:
         return answer.code == 0 and answer.stdout.strip() == recipe(folder)
 
     def _follow(
-        self, argv: list[str], on_line: Callable[[str], None], environment: Mapping[str, str] | None = None
+        self, argv: list[str], on_line: Callable[[str], None], variables: Mapping[str, str] | None = None
     ) -> tuple[int, list[str]]:
         """Runs a command to its end, line by line; its exit code and last lines."""
         with self._guard:
             if self._ended:
                 return 130, ["ended"]
-            process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0,
-                text=True, encoding="utf-8", errors="replace", env={**os.environ, **(environment or {})},
-            )  # fmt: skip
-            self._running.add(process)
+            stream = begin_stream(argv, variables=variables)
+            self._running.add(stream)
         tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        for line in process.stdout or ():
+        for line in stream.lines():
             tail.append(line.rstrip())
             on_line(line)
-        self._running.discard(process)
-        return process.wait(), list(tail)
+        self._running.discard(stream)
+        return stream.wait(), list(tail)
 
 
 @dataclass

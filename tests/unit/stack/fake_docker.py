@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.stack.engine import Docker, Pending, problem
+from sandbox.stack.engine import CommandStream, Docker, Pending, problem
 from sandbox.stack.protocol import ExecResult
 
 INFO = {
@@ -98,9 +98,9 @@ class FakeDocker(Docker):
         self.inputs += [stdin] if stdin is not None else []
         return FakePending(argv, self._reply(argv, stdin))
 
-    def stream(self, *argv: str, stdin: bool = False) -> Any:
+    def stream(self, *argv: str, stdin: bool = False) -> CommandStream:
         """Runs at once."""
-        return FakeProcess(self._reply(argv, None))
+        return CommandStream(FakeProcess(self._reply(argv, None)))  # type: ignore[arg-type]
 
     def hand_over(self, *argv: str) -> int:
         """Runs at once."""

@@ -59,7 +59,7 @@ def test_a_client_that_hangs_is_ended(docker: Docker) -> None:
 
 
 def test_a_stream_carries_output_and_errors(docker: Docker) -> None:
-    assert sorted(docker.stream("lines").communicate()[0].split()) == ["err", "out"]
+    assert sorted(docker.stream("lines").lines()) == ["err", "out"]
 
 
 def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ class LocalStream:
 class LocalStack(FakeStack):
     """Runs what is streamed on this machine."""
 
-    def stream(self, node: str, argv: Sequence[str], stdin: str | None = None) -> Stream:
+    def stream(self, node: str, argv: Sequence[str]) -> Stream:
         self.local = LocalStream(argv)
         return self.local
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,7 +14,7 @@ from pydantic import BaseModel
 
 from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity
-from sandbox.stack.engine import Docker, end_group
+from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import helper_options, label_options
 from sandbox.stack.locks import cache_folder, claimed
 
@@ -195,39 +194,36 @@ class CopyHelper:
         options += [word for mount in mounts for word in ("--mount", mount)]
         source = files("sandbox.stack.snapshots").joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")
         self._docker, self._name = docker, f"{owner.project}-helper-{uuid.uuid4().hex[:8]}"
-        self._process: subprocess.Popen[str] = docker.stream(
+        self._stream = docker.stream(
             "run", "--rm", "--name", self._name, "--interactive", "--network", "none", "--user", "0", *options, image,
             "python3", "-u", "-c", source, stdin=True,
         )  # fmt: skip
+        self._answers = self._stream.lines()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._process.stdin:
-            self._process.stdin.close()
+        self._stream.close_stdin()
         if kind is None:
-            self._process.wait()
+            self._stream.wait()
             return
-        end_group(self._process)
+        self._stream.kill()
         # A container may outlive its client, and would keep volumes in use that are to be removed now.
         self._docker.answer("rm", "--force", self._name)
 
     def ask(self, work: str, volumes: Sequence[str] | Mapping[str, Mapping[str, object]]) -> int | None:
         """Does one piece of work. Raises SandboxError (exit 4) with the helper's message where it fails."""
-        if self._process.stdin is None or self._process.stdout is None:
-            raise AssertionError("the helper has no pipes")
-        line = ""
+        self._stream.send(json.dumps({"work": work, "volumes": volumes}))
+        line = next(self._answers, "")
         try:
-            self._process.stdin.write(json.dumps({"work": work, "volumes": volumes}) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
             answer: dict[str, Any] = json.loads(line)
-        except (OSError, json.JSONDecodeError):
-            rest = [each for each in (line + self._process.stdout.read()).splitlines() if each]
-            said = rest[-1] if rest else "it printed nothing"
+        except json.JSONDecodeError:
+            said = [each for each in (line, *self._answers) if each]
             raise MachineError(
-                "a snapshot's helper container failed", said, "try: make doctor   (disk space)"
+                "a snapshot's helper container failed",
+                said[-1] if said else "it printed nothing",
+                "try: make doctor   (disk space)",
             ) from None
         return answer["bytes"] if isinstance(answer["bytes"], int) else None
 

@@ -1,7 +1,6 @@
 """Takes snapshots: of a formed stack, idle or stopped; of one server's first start, as its base data directory."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity, compose_document, plan_hash
 from sandbox.plan.model import Plan
 from sandbox.stack.create import node_archive, unescaped
-from sandbox.stack.engine import Docker
+from sandbox.stack.engine import Docker, begin_stream
 from sandbox.stack.inventory import Container, helper_options, owner_options
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
@@ -21,6 +20,7 @@ from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_stopped, snaps
 from sandbox.stack.stack import Stack, is_server
 
 _PAUSED = """
+exec 2>/dev/null
 for id; do docker pause "$id" >/dev/null & done; wait
 echo paused
 read -r _
@@ -128,21 +128,13 @@ class _Capture:
 @contextmanager
 def _paused(servers: Sequence[Container]) -> Iterator[None]:
     """Pauses every server for the block; they run again after it, even if this process is killed meanwhile."""
-    with subprocess.Popen(
-        ["sh", "-c", _PAUSED, "sh", *(each.id for each in servers)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-    ) as guard:
-        try:
-            if guard.stdout:
-                guard.stdout.readline()
-            yield
-        finally:
-            if guard.stdin:
-                guard.stdin.close()
-            guard.wait()
+    guard = begin_stream(["sh", "-c", _PAUSED, "sh", *(each.id for each in servers)], stdin=True)
+    try:
+        next(guard.lines(), "")
+        yield
+    finally:
+        guard.close_stdin()
+        guard.wait()
 
 
 def _volumes(stack: Stack, inspected: Sequence[Mapping]) -> dict[str, str]:  # type: ignore[type-arg]

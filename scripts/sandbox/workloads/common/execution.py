@@ -45,7 +45,7 @@ def run_load(
     124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends the load first.
     """
     command = ["sh", "-c", _SUPERVISOR, "load", str(seconds + OVERTIME_S), *argv]
-    stream = stack.stream(client, command, stdin="")
+    stream = stack.stream(client, command)
     try:
         with log.open("a", encoding="utf-8") as file:
             for line in stream.lines():

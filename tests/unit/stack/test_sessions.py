@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from sandbox.stack.node_commands import SqlSessions
+from sandbox.stack.engine import CommandStream
+from sandbox.stack.stack import SqlSessions
 
 ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"
@@ -22,7 +23,7 @@ class Machine:
     def __init__(self) -> None:
         self.begun: list[subprocess.Popen[str]] = []
 
-    def begin(self, node: str, argv: Sequence[str]) -> "subprocess.Popen[str]":
+    def begin(self, node: str, argv: Sequence[str]) -> CommandStream:
         """A program with pipes, as `Docker.stream` opens them."""
         process = subprocess.Popen(
             argv,
@@ -33,7 +34,7 @@ class Machine:
             stderr=subprocess.STDOUT,
         )
         self.begun.append(process)
-        return process
+        return CommandStream(process)
 
 
 @pytest.fixture
