@@ -4,10 +4,9 @@ import json as json_text
 import sys
 
 from sandbox.commands.common.options import Json, NameOfPs
-from sandbox.commands.common.viewing import view_now
+from sandbox.commands.common.viewing import stack_lines, view_now
 from sandbox.console import ProgressDisplay
 from sandbox.registry import as_typed
-from sandbox.report.stack_view import stack_lines, stacks_data
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import all_stacks, find_stack
 
@@ -21,7 +20,7 @@ def command(name: NameOfPs = None, json: Json = False) -> None:
         stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
     shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
     if json:
-        print(json_text.dumps(stacks_data(shown), indent=2))
+        print(json_text.dumps({"stacks": shown}, indent=2))
     elif shown:
         print(as_typed("\n\n".join("\n".join(stack_lines(stack)) for stack in shown)))
     else:

@@ -2,26 +2,61 @@
 
 import json as json_text
 import sys
+from collections.abc import Sequence
 from datetime import datetime
 
 from sandbox.commands.common.options import Json
 from sandbox.registry import as_typed
-from sandbox.report.stack_view import snapshot_lines, snapshots_data
+from sandbox.report.text import text_table
 from sandbox.stack.engine import Docker
-from sandbox.stack.snapshots import store
+from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot
+from sandbox.stack.snapshots.store import snapshots as kept_snapshots
 
 HELP = ("a stack", 12)
 
 
 def command(json: Json = False) -> None:
     """List the snapshots from which `up` starts in seconds."""
-    found = store.snapshots(Docker())
+    found = kept_snapshots(Docker())
+    size = sum(each.facts.bytes for each in found)
     if json:
-        print(json_text.dumps(snapshots_data(found), indent=2))
+        rows = [_data(each) for each in found]
+        print(json_text.dumps({"snapshots": rows, "size_bytes": size, "cap_bytes": CAP_BYTES}, indent=2))
     elif found:
-        print(as_typed("\n".join(snapshot_lines(found, _clock))))
+        cap = f"of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does not use them"
+        print(as_typed("\n".join([*_table(found), "", f"{_mebibytes(size)} {cap}"])))
     else:
         print(as_typed("there is no snapshot yet; the first `make up` of a profile keeps one"), file=sys.stderr)
+
+
+def _data(snapshot: Snapshot) -> dict[str, object]:
+    return {
+        "key": snapshot.facts.key,
+        "profile": snapshot.facts.profile,
+        "size_bytes": snapshot.facts.bytes,
+        "made_unix_s": snapshot.facts.made_unix_s,
+        "used_unix_s": snapshot.used_unix_s,
+        "checkout": snapshot.facts.checkout,
+        "volume": snapshot.volume,
+    }
+
+
+def _table(snapshots: Sequence[Snapshot]) -> list[str]:
+    rows = [
+        (
+            each.facts.key,
+            each.facts.profile,
+            _mebibytes(each.facts.bytes),
+            _clock(each.facts.made_unix_s),
+            _clock(each.used_unix_s),
+        )
+        for each in snapshots
+    ]
+    return text_table(("snapshot", "profile", "size", "created", "last used"), rows)
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / (1 << 20):.1f} MiB"
 
 
 def _clock(unix_s: float) -> str:

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sandbox.commands.common.viewing import view_now
+from sandbox.commands.common.viewing import stack_lines, view_now
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.report.stack_view import stack_lines
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.stack import all_stacks, find_stack
 from unit.stack.fake_docker import FakeDocker, answer
@@ -61,7 +60,7 @@ def test_a_server_that_stands_aside_has_its_reason_shown(docker: FakeDocker) -> 
     docker.on("mysql1 sh /sandbox/probe role", answer("detached: read-only and follows nobody\n"))
     docker.on("replica1 sh /sandbox/probe role", answer("reader, caught up\n"))
     shown = view_now(stack)
-    roles = {node.name: node.role for node in shown.nodes}
+    roles = {node["name"]: node["role"] for node in shown["nodes"]}
     assert (roles["mysql1"], roles["replica1"]) == (None, "reader")
     assert stack_lines(shown)[-1].strip() == "mysql1 is detached: read-only and follows nobody"
 

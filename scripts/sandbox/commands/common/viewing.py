@@ -1,13 +1,12 @@
-"""How commands find and show a running stack."""
+"""How commands find and show a running stack: as data, as lines for a terminal, and the last lines of `up`."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from sandbox.registry import as_typed
-from sandbox.report.stack_view import NodeView, StackView, stacks_data, summary_lines
 from sandbox.stack.access import addresses
+from sandbox.report.text import ports_text, text_table
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.lifecycle import Removed
@@ -16,31 +15,64 @@ from sandbox.stack.snapshots.background import undisturbed
 from sandbox.stack.stack import Stack, explained, find_stack, server_role
 from sandbox.stack.up import Started
 
+StackData = Mapping[str, Any]
+"""One stack as `ps JSON=1` prints it."""
 
-def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackView:
-    """The stack with what its servers report now; those that stand aside report why."""
+
+def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
+    """The stack with what its servers report now; those that stand aside report why, one sentence each."""
     standings = stack.standings()
     aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
-    return replace(view(stack, {name: server_role(each) for name, each in standings.items()}, proved), aside=aside)
+    return _view(stack, {name: server_role(each) for name, each in standings.items()}, proved, aside)
 
 
-def view(stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[SettingProof] = ()) -> StackView:
+def _view(
+    stack: Stack,
+    roles: Mapping[str, ServerRole | None],
+    proved: Sequence[SettingProof] = (),
+    aside: Sequence[str] = (),
+) -> StackData:
     """The stack as it is now, with what its servers answered about their roles and settings."""
     proofs: dict[str, list[dict[str, Any]]] = {}
     for proof in proved:
         row = {"setting": proof.setting, "expected": proof.expected, "answer": proof.answer}
         proofs.setdefault(proof.node, []).append({**row, "in_effect": proof.in_effect})
-    published: dict[str, list[tuple[str, str, int]]] = {}
+    published: dict[str, list[dict[str, Any]]] = {}
     for address in addresses(stack):
-        published.setdefault(address.node, []).append((address.port_name, address.host, address.port))
+        at = {"port": address.port_name, "host": address.host, "host_port": address.port}
+        published.setdefault(address.node, []).append(at)
     nodes = [
-        NodeView(
-            each.node, each.about["term"], each.kind, each.id, each.image, each.state, each.health,
-            roles.get(each.node), each.about["ports"], published.get(each.node, []), proofs.get(each.node, []),
-        )
+        {
+            "name": each.node, "term": each.about["term"], "kind": each.kind, "container": each.id,
+            "image": each.image, "state": each.state, "health": each.health, "role": roles.get(each.node),
+            "ports": each.about["ports"], "published": published.get(each.node, []),
+            "proofs": proofs.get(each.node, []),
+        }
         for each in stack.members
     ]  # fmt: skip
-    return StackView(stack.name, stack.profile, stack.plan, stack.project, stack.checkout, nodes)
+    return {
+        "name": stack.name, "profile": stack.profile, "plan": stack.plan, "project": stack.project,
+        "checkout": stack.checkout, "nodes": nodes, "aside": list(aside),
+    }  # fmt: skip
+
+
+def stack_lines(stack: StackData) -> list[str]:
+    """One stack for a terminal of 100 columns."""
+    rows = [
+        [node["name"], node["state"], _role(node), ports_text(node["ports"]), _published(node)]
+        for node in stack["nodes"]
+    ]
+    table = text_table(["node", "state", "role", "ports", "on this host"], rows)
+    return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *stack["aside"]])]
+
+
+def _role(node: Mapping[str, Any]) -> str:
+    """The current role; empty for a server that is neither writer nor reader, or does not answer."""
+    return node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
+
+
+def _published(node: Mapping[str, Any]) -> str:
+    return " ".join("{port}={host}:{host_port}".format(**each) for each in node["published"])
 
 
 def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
@@ -51,14 +83,20 @@ def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
 
 
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:
-    """Prints a stack that is ready, and the next commands."""
+    """Prints a stack that is ready: its entry points, how to connect, what to type next."""
     stack, roles = started.stack, started.roles
-    shown = view(stack, roles)
+    shown = _view(stack, roles)
     if as_json:
-        print(json.dumps({**stacks_data([shown])["stacks"][0], "ready_s": round(seconds, 3)}, indent=2))
+        print(json.dumps({**shown, "ready_s": round(seconds, 3)}, indent=2))
         return
+    option = "" if stack.name == "default" else f" NAME={stack.name}"
+    lines = ["", *stack_lines(shown), "", f"ready in {seconds:.1f} s"]
     entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
-    print(as_typed("\n".join(summary_lines(shown, entries, seconds))))
+    lines += [f"entry    {what}: {where}" for what, where in entries.items()]
+    published = [f"{node['name']} {_published(node)}" for node in shown["nodes"] if node["published"]]
+    lines += [f"on host  {'; '.join(published)}"] if published else []
+    lines += [f"connect  make sql{option}      measure  make bench{option}      remove  make down{option}"]
+    print(as_typed("\n".join(lines)))
 
 
 def removed_text(removed: Removed) -> str:
