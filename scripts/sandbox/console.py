@@ -1,10 +1,10 @@
-"""Progress on standard error: a live table of nodes in a terminal, else one plain line per state change."""
+"""Progress on standard error: in a terminal a live table of nodes or one line that moves, elsewhere plain lines."""
 
 import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from sandbox.registry import as_typed
 from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
@@ -12,6 +12,8 @@ from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.table import Table
+
+    from sandbox.workloads.common.model import Second
 
 _ANSWER_WIDTH = 60
 _STATE_WIDTH, _SECONDS_WIDTH = 8, 7
@@ -24,16 +26,14 @@ def is_terminal(stream: TextIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-class ProgressDisplay:
-    """Shows events; thread-safe. As a context manager it ends the live table before anything else is printed."""
+class _Display:
+    """What is live in a terminal; thread-safe. As a context manager it ends before anything else is printed."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
-        """``command`` starts every plain line: ``up``. The first line is printed at once."""
+        """``command`` starts every plain line: ``up``."""
         self._command, self._stream = command, stream or sys.stderr
         self._terminal = is_terminal(self._stream)
         self._guard = threading.RLock()
-        self._rows: dict[str, NodeEvent | ImageEvent] = {}
-        self._since: dict[str, float] = {}
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
@@ -43,11 +43,45 @@ class ProgressDisplay:
         self.close()
 
     def close(self) -> None:
-        """Leaves the table in its last state; safe to call again."""
+        """Leaves a table in its last state, removes a line that moves; safe to call again."""
         with self._guard:
             if self._live is not None:
                 self._live.stop()
                 self._live = None
+
+    def _started(self, **options: Any) -> "Live":
+        from rich.console import Console
+        from rich.live import Live
+
+        live = Live(console=Console(file=self._stream, highlight=False), **options)
+        live.start()
+        return live
+
+
+class LiveLine(_Display):
+    """Lines that stay, and in a terminal one that moves below them."""
+
+    def line(self, text: str) -> None:
+        """Prints a line that stays."""
+        self.close()
+        print(f"{self._command}  {text}", file=self._stream, flush=True)
+
+    def move(self, text: str) -> None:
+        """Shows the line that moves, as wide as the terminal less the last column, where some begin a new line."""
+        from rich.text import Text
+
+        if self._live is None:
+            self._live = self._started(auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False)
+        self._live.update(Text(text[: self._live.console.width - 1], no_wrap=True), refresh=True)
+
+
+class ProgressDisplay(_Display):
+    """Shows the events of a stack: a table of its nodes and images."""
+
+    def __init__(self, command: str, stream: TextIO | None = None) -> None:
+        super().__init__(command, stream)
+        self._rows: dict[str, NodeEvent | ImageEvent] = {}
+        self._since: dict[str, float] = {}
 
     def __call__(self, event: Event) -> None:
         """Shows one event."""
@@ -81,12 +115,7 @@ class ProgressDisplay:
 
     def _show_table(self) -> None:
         if self._live is None:
-            from rich.console import Console
-            from rich.live import Live
-
-            console = Console(file=self._stream, highlight=False)
-            self._live = Live(console=console, get_renderable=self._table, refresh_per_second=4)
-            self._live.start()
+            self._live = self._started(get_renderable=self._table, refresh_per_second=4)
         else:
             self._live.refresh()
 
@@ -118,3 +147,12 @@ def _name(event: NodeEvent | ImageEvent) -> str:
 def _detail(event: NodeEvent | ImageEvent) -> str:
     text = event.answer if isinstance(event, NodeEvent) else event.detail
     return text if len(text) <= _ANSWER_WIDTH else f"{text[: _ANSWER_WIDTH - 1]}…"
+
+
+def second_text(event: "Second") -> str:
+    """One second of load in one line."""
+    p95 = "-" if event.p95_ms is None else f"{event.p95_ms:.1f}"
+    return (
+        f"{event.phase:>8} {event.second:4d} s  threads {event.threads}  tps {event.tps:,.0f}  qps {event.qps:,.0f}  "
+        f"p95 {p95} ms  conflicts/s {event.conflicts_per_s:.1f}  errors {event.errors}"
+    )

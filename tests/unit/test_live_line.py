@@ -6,7 +6,9 @@ from itertools import groupby
 
 import pytest
 
-from sandbox.commands.common.live_line import BenchLine, LiveLine, MatrixLine
+from sandbox.commands.bench import BenchLine
+from sandbox.commands.matrix import MatrixLine
+from sandbox.console import LiveLine
 from sandbox.experiment.definition import Cell, Change
 from sandbox.experiment.runner import Advance
 from sandbox.experiment.schedule import ScheduledRun

@@ -7,10 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from sandbox import console
 from sandbox.commands.common import completion
-from sandbox.commands.common.live_line import BenchLine
 from sandbox.commands.common.options import Json, Name, Via
+from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
@@ -19,7 +18,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 from sandbox.stack.stack import find_stack
-from sandbox.workloads.common.model import Progress, make_parameters, refuse_unused
+from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.resolve import parse_options, resolve_workload
 
 HELP = ("figures", 1)
@@ -60,6 +59,19 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
         print(bench_text(record, folder), end="")
 
 
+class BenchLine(LiveLine):
+    """The events of a bench: in a terminal the seconds move, elsewhere each has its own line."""
+
+    def __call__(self, event: Event) -> None:
+        """Shows one event."""
+        if isinstance(event, Progress):
+            self.line(event.step if event.text == "begins" else f"{event.step}: {event.text}")
+        elif self._terminal:
+            self.move(second_text(event))
+        else:
+            print(second_text(event), file=self._stream, flush=True)
+
+
 def command(
     name: Name = None,
     workload: Annotated[
@@ -88,6 +100,6 @@ def command(
         "distribution": dist,
         "rate_per_s": rate,
     }
-    with console.ProgressDisplay("bench") as progress:
+    with ProgressDisplay("bench") as progress:
         stack = find_stack(name, progress, Docker())
     return run(stack, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

@@ -2,31 +2,36 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.live_line import MatrixLine
 from sandbox.commands.common.options import Json, either, place
+from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.definition import Matrix
-from sandbox.experiment.estimate import estimate
+from sandbox.experiment.definition import Cell, Matrix
+from sandbox.experiment.estimate import Estimate, estimate
 from sandbox.experiment.file import find_matrix, matrix_path
-from sandbox.experiment.resolve import Resolved, need_baseline, need_comparison, resolve_file
+from sandbox.experiment.resolve import Resolved, ResolvedCell, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
-from sandbox.experiment.runner import start
+from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks, start
+from sandbox.experiment.selection import Experiment, cell_data
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
-from sandbox.report.matrix_view import experiment_data, experiment_lines
-from sandbox.report.text import duration
+from sandbox.report.text import duration, text_table, wrapped
 from sandbox.results.compare import Known
+from sandbox.results.statistics.verdict import blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
+from sandbox.workloads.common.model import Progress, Second
 
 HELP = ("figures", 2)
+
+_SHOWN_STEPS = ("start", "host check")
+"""The steps of a matrix's runs that are shown; the others take a moment."""
 
 
 def run(resolved: Resolved, as_json: bool) -> int:
@@ -95,6 +100,124 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
         print(as_typed("\n".join([*verdict_lines(part, judged, records), *lost, *files])))
     return int(ExitCode.OK)
+
+
+class MatrixLine(LiveLine):
+    """The events of a matrix: in a terminal runs and seconds move, elsewhere each run has its own line."""
+
+    _head = ""
+
+    def __call__(self, event: MatrixEvent) -> None:
+        """Shows one event."""
+        if isinstance(event, Advance):
+            left = f"  left about {duration(event.left_s)}" if event.left_s is not None else ""
+            self._head = f"{event.done + 1}/{event.runs}  block {event.next.block}/{event.blocks}  {event.next.cell}"
+            show = self.move if self._terminal else self.line
+            show(self._head + left)
+        elif isinstance(event, MoreBlocks):
+            took = f"about {duration(event.seconds)}"
+            self.line(f"inconclusive after {event.so_far} blocks: {event.more} more on the same stacks, {took}")
+        elif isinstance(event, Second) and self._terminal:
+            self.move(f"{self._head}  {second_text(event).strip()}")
+        elif isinstance(event, Progress) and event.step in _SHOWN_STEPS:
+            self.line(f"{event.step}  {event.text}")
+
+    def progress(self) -> ProgressDisplay:
+        """Shows a stack that starts, instead of the line that moves."""
+        self.close()
+        return ProgressDisplay(self._command, self._stream)
+
+
+def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
+    """What PLAN=1 prints: question, factors, stacks, cells, number and duration of the runs, comparisons."""
+    matrix = resolved.experiment.matrix
+    lines = [*wrapped(matrix.title, indent=""), *wrapped(matrix.question, indent=""), ""]
+    lines += [*_factors(resolved.experiment), "", *_stacks(resolved), ""]
+    cells = [(name, each.stack, "skipped" if each.skipped else "runs") for name, each in resolved.cells.items()]
+    lines += [f"  {line}" for line in text_table(("cell", "stack", ""), cells)]
+    return [*lines, "", *_size(resolved, expected)]
+
+
+def experiment_data(resolved: Resolved, expected: Estimate) -> dict[str, Any]:
+    """The same as JSON data."""
+    experiment = resolved.experiment
+    return {
+        "matrix": experiment.matrix.name,
+        "key": experiment.key,
+        "depth": experiment.matrix.depth,
+        "cells": {cell.name: cell_data(cell) for cell in experiment.cells},
+        "stacks": dict(experiment.stack_of),
+        "comparisons": [{"cell": each.cell, "baseline": each.baseline} for each in experiment.comparisons],
+        "canary_of": experiment.canary.baseline,
+        "blocks": resolved.blocks,
+        "blocks_for_one_difference": blocks_for_one(experiment.tests_without(resolved.skipped)),
+        "skipped": dict(resolved.skipped),
+        "left_out": {name: list(levels) for name, levels in experiment.left_out.items()},
+        "goes_on_with": expected.resumes[0] if expected.resumes else None,
+        "runs_done": expected.resumes[1] if expected.resumes else 0,
+        "predicted_s": round(expected.seconds),
+    }
+
+
+def _factors(experiment: Experiment) -> Iterator[str]:
+    """Each factor with its levels, the baseline's in brackets, and whether they share a stack."""
+    stacks = {cell.stack_key for cell in experiment.cells}
+    for factor, levels in experiment.matrix.factors.items():
+        sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == stack} for stack in stacks]
+        base = experiment.matrix.baseline.get(factor)
+        yield from wrapped(", ".join(f"[{level}]" if level == base else level for level in levels), f"  {factor}: ")
+        yield f"    {_stacks_of(sharing)}"
+
+
+def _stacks_of(sharing: Sequence[set[str]]) -> str:
+    """``sharing``: by stack, the levels of a factor that run on it."""
+    if all(len(levels) == 1 for levels in sharing):
+        return "a separate stack for each"
+    whole = set().union(*sharing)
+    return "on the same stack" if all(levels == whole for levels in sharing) else "not all on the same stack"
+
+
+def _stacks(resolved: Resolved) -> list[str]:
+    """Each stack with its definition, and why it cannot run here; its cells share it without a restart."""
+    restart = resolved.experiment.matrix.depth == "restart"
+    lines = ["  stacks, each restarted for every block:" if restart else "  stacks, all up at the same time:"]
+    first: dict[str, ResolvedCell] = {}
+    for each in resolved.cells.values():
+        first.setdefault(each.stack, each)
+    for stack, each in first.items():
+        lines += wrapped(" ".join([each.cell.change.expression, *_given(each.cell)]), f"    {stack}  ")
+        lines += wrapped(each.skipped or "", "          skipped: ")
+    return lines
+
+
+def _given(cell: Cell) -> list[str]:
+    """What a stack is started with in addition to the profile."""
+    change = cell.change
+    limits = {"CPUS": change.cpus, "MEMORY": change.memory, "CPUSET": change.cpuset}
+    given = [*cell.assignments, *(f"{name}={value}" for name, value in limits.items() if value)]
+    return [*given, "INIT"] if change.init else given
+
+
+def _size(resolved: Resolved, expected: Estimate) -> list[str]:
+    experiment, blocks = resolved.experiment, resolved.blocks
+    matrix, tests = experiment.matrix, experiment.tests_without(resolved.skipped)
+    needed = blocks_for_one(tests)
+    cells = len(experiment.cells) - len(resolved.skipped)
+    number = (cells + 1) * blocks
+    runs = f"{number} runs of {matrix.warmup} + {matrix.seconds} s"
+    lines = [f"{cells} cells and the canary, {blocks} blocks: {runs} at depth {matrix.depth}"]
+    if expected.resumes:
+        name, done = expected.resumes
+        lines += [f"resumes results/{name}: {done} of {number} runs are done (NEW=1 starts from scratch)"]
+        lines += [f"about {duration(expected.seconds)} remaining"]
+    else:
+        lines[0] += f", about {duration(expected.seconds)}"
+    lines.append(f"{tests} comparisons at once: a single difference among them needs {needed} blocks")
+    if blocks < needed:
+        lines.append(f"WARNING: with {blocks} blocks a single difference cannot be called real (BLOCKS={needed})")
+    for name, levels in experiment.left_out.items():
+        lines += wrapped(", ".join(levels), f"left out: {name} ")
+    return lines
 
 
 def command(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.experiment.gate import BASE, HEAD
 from sandbox.report.text import duration, markdown_table, options_text, shown, tables_text
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
@@ -17,7 +16,7 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.variants import differences
 
 MOST_VARIABLES = 12
-_COLUMNS = ("metric", BASE, HEAD, "effect", "95 % interval", "caught above", "n", "finding")
+_COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "caught above", "n", "finding")
 SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
@@ -35,7 +34,7 @@ class SmokeLook:
 
 @dataclass(frozen=True, slots=True)
 class SmokeReport:
-    """Everything that a smoke benchmark reports. ``sides``: the request, by side, in the user's words."""
+    """Everything that a smoke benchmark reports. ``sides``: the user's words by side, the base first."""
 
     looks: Sequence[SmokeLook]
     sides: Mapping[str, str]
@@ -209,7 +208,7 @@ def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
 
 def _sides(report: SmokeReport) -> str:
     rows = []
-    for side in (BASE, HEAD):
+    for side in report.sides:
         node = report.server_of(side)
         image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
         rows.append([side, report.sides[side], image, (node.server_version if node else None) or ""])
@@ -250,7 +249,7 @@ def _notes(look: SmokeLook) -> list[str]:
 
 def _variables(report: SmokeReport) -> list[str]:
     """Server variables that differ between the sides, requested or not."""
-    found = differences(report.variables_of(BASE), report.variables_of(HEAD))
+    found = differences(*map(report.variables_of, report.sides))
     lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.variant}" for each in found[:MOST_VARIABLES]]
     more = len(found) - len(lines)
     return [*lines, *([f"{more} more server variables differ: see the records"] if more else [])]

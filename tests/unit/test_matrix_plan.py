@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from sandbox.commands.matrix import experiment_data, experiment_lines
 from sandbox.experiment.definition import Matrix
 from sandbox.experiment.estimate import Estimate
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.selection import Experiment, make_experiment
-from sandbox.report.matrix_view import experiment_data, experiment_lines
 from unit.experiment.resolved import resolved
 
 
