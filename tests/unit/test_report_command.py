@@ -12,7 +12,7 @@ from sandbox.experiment.result import part_of
 from sandbox.results.calibration import noted
 from sandbox.results.store import ResultFolder
 from unit.results.samples import sample_record
-from unit.results.test_store import STARTED, manifest
+from unit.results.test_store import manifest
 
 
 @pytest.fixture(autouse=True)
@@ -60,24 +60,6 @@ def test_a_bench_that_failed_is_told_too(tmp_path: Path) -> None:
     assert "failed: it broke." in page
 
 
-def test_the_result_is_found_by_name_by_folder_or_as_the_latest(tmp_path: Path) -> None:
-    first, second = bench(tmp_path), bench(tmp_path)
-    assert report.find_result(None, tmp_path).path == second.path, "none has ended: the newest"
-    first.finish(STARTED)
-    for named in (None, "latest", first.path.name, str(first.path)):
-        assert report.find_result(named, tmp_path).path == first.path
-
-
-def test_what_there_is_none_of_is_refused_in_three_lines(tmp_path: Path) -> None:
-    with pytest.raises(SandboxError, match="no results yet") as none:
-        report.find_result(None, tmp_path)
-    assert int(none.value.exit_code) == 2 and none.value.lines()[2] == "try: make bench"
-    name = bench(tmp_path).path.name
-    with pytest.raises(SandboxError, match="there is no result '2025-mysql'") as unknown:
-        report.find_result("2025-mysql", tmp_path)
-    assert name in unknown.value.lines()[1]
-
-
 def test_a_result_without_a_good_run_is_no_report(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 3)
     for path in result.path.glob("runs/*/record.json"):
@@ -100,6 +82,21 @@ def test_a_record_of_another_version_says_which_part_it_is(tmp_path: Path) -> No
     with pytest.raises(SandboxError, match="cannot be read") as refused:
         report.write_report(result)
     assert "schema_version" in refused.value.lines()[1]
+
+
+@pytest.mark.parametrize("content", ["{", "", "[]", None])
+@pytest.mark.parametrize("file", ["manifest.json", "runs/bench.1/record.json"])
+def test_a_file_that_cannot_be_read_is_three_lines_and_bad_input(
+    tmp_path: Path, file: str, content: str | None
+) -> None:
+    result = bench(tmp_path)
+    path = result.path / file
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(SandboxError) as refused:
+        report.write_report(result)
+    assert refused.value.exit_code is ExitCode.BAD_INPUT and result.path.name in refused.value.what
+    assert all(refused.value.lines()) and len(refused.value.lines()) == 3
+    assert not list(result.path.glob("report.html"))
 
 
 def test_the_noise_that_was_known_at_the_end_is_kept(tmp_path: Path) -> None:

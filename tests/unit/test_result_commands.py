@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 from perf.query import make_result
+from sandbox.commands import list as list_command
 from sandbox.commands.common.find_result import find_result
 from sandbox.commands.compare import gate_code
 from sandbox.commands.compare import run as compare
@@ -222,6 +223,38 @@ def test_a_result_is_found_by_name_part_link_and_path(tmp_path: Path) -> None:
     assert refused.value.known == f"did you mean '{first.path.name}'?"
     with pytest.raises(SandboxError, match="there is no result 'x'"):
         find_result("x", tmp_path / "none", "compare")
+
+
+def test_the_latest_is_the_newest_until_one_has_ended(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="no results yet") as none:
+        find_result(None, tmp_path, "report")
+    assert int(none.value.exit_code) == 2 and none.value.lines()[2] == "try: make bench"
+    first, second = (save(tmp_path, {"bench": [1.0]}, None, day) for day in (1, 2))
+    (tmp_path / "latest").unlink(missing_ok=True)
+    assert find_result(None, tmp_path, "report").path == second.path, "none has ended: the newest"
+    first.finish(first.manifest.started_utc)
+    for named in (None, "latest", first.path.name, str(first.path)):
+        assert find_result(named, tmp_path, "report").path == first.path
+    with pytest.raises(SandboxError, match="there is no result '2025-mysql'") as unknown:
+        find_result("2025-mysql", tmp_path, "report")
+    assert first.path.name in unknown.value.lines()[1]
+
+
+# list
+
+
+def test_a_result_whose_manifest_cannot_be_read_is_listed_as_such(
+    tmp_path: Path, capsys: Printed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_command, "RESULTS", tmp_path)
+    good, broken = (save(tmp_path, {"bench": [1.0]}, None, day) for day in (1, 2))
+    (broken.path / "manifest.json").write_text("{")
+    list_command.command("results")
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == [good.path.name, "bench", "1"]
+    assert lines[1].split() == [broken.path.name, "unreadable"]
+    list_command.command("results", json=True)
+    assert json.loads(capsys.readouterr().out)["results"][1]["kind"] == "unreadable"
 
 
 # history

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import metrics_in, side_of
+from sandbox.commands.common.find_result import metrics_in, read_manifest, side_of
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.selection import only_pieces
@@ -64,9 +63,9 @@ def _sides(options: HistoryOptions, results: Path) -> Sequence[ResultSide]:
 def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
     for folder in all_results(results):
         try:
-            yield folder, folder.manifest
-        except (OSError, ValidationError) as problem:
-            print(f"skipped  {folder.path.name}/manifest.json: {str(problem).splitlines()[0]}", file=sys.stderr)
+            yield folder, read_manifest(folder)
+        except SandboxError as problem:
+            print(f"skipped  {folder.path.name}/manifest.json: {problem.known}", file=sys.stderr)
 
 
 def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:

@@ -1,19 +1,18 @@
 """list: the available workloads, matrices, settings, image versions and results."""
 
 import json as json_text
-import textwrap
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
+from sandbox.commands.common.find_result import read_manifest
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.library import load_library
 from sandbox.places import RESULTS, yaml_files
-from sandbox.report.text import text_table
+from sandbox.report.text import text_table, wrapped
 from sandbox.results.store import all_results
 from sandbox.workloads.common.registry import find_workloads
 from sandbox.workloads.common.resolve import WORKLOADS
@@ -21,7 +20,6 @@ from sandbox.workloads.common.resolve import WORKLOADS
 HELP = ("before", 2)
 
 Row = dict[str, Any]
-_WIDTH = 100
 
 
 def command(
@@ -56,14 +54,7 @@ def _lines(rows: list[Row]) -> Iterator[str]:
     width = max(map(len, heads[1:])) - 1
     for head, text in zip(heads, [last, *(_text(row[last]) for row in rows)], strict=True):
         first = head.removesuffix(".").ljust(width)
-        yield from textwrap.wrap(
-            text,
-            _WIDTH,
-            initial_indent=first,
-            subsequent_indent=" " * width,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [head.removesuffix(".").rstrip()]
+        yield from wrapped(text, first) or [first.rstrip()]
 
 
 def _text(value: Any) -> str:
@@ -97,8 +88,9 @@ def _versions() -> Iterator[Row]:
 def _results() -> Iterator[Row]:
     for result in all_results(RESULTS):
         try:
-            manifest = result.manifest
-        except (OSError, ValidationError):  # of another version of this tool
+            manifest = read_manifest(result)
+        except SandboxError:  # broken, or of another version of this tool
+            yield {"result": result.path.name, "kind": "unreadable", "runs": None, "profile": None}
             continue
         runs = len(manifest.runs)
         yield {"result": result.path.name, "kind": manifest.kind, "runs": runs, "profile": manifest.profile}

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from sandbox.commands.common import completion
+from sandbox.commands.common.find_result import find_result, read_manifest, unreadable
 from sandbox.commands.common.options import either, place
-from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
 from sandbox.report.bench_view import bench_markdown
@@ -25,7 +25,7 @@ from sandbox.results.compare import Judged, judge_matrix
 from sandbox.results.manifest import Manifest, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
-from sandbox.results.store import ResultFolder, all_results, write_atomically
+from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 1)
@@ -33,41 +33,21 @@ HELP = ("results", 1)
 
 def run(named: str | None, charts: bool) -> int:
     """Writes the report of a result and prints its files. Raises SandboxError (exit 2) if there is no such result."""
-    result = find_result(named, RESULTS)
-    for path in write_report(result, charts):
+    for path in write_report(find_result(named, RESULTS, "report"), charts):
         print(path)
     return int(ExitCode.OK)
-
-
-def find_result(named: str | None, results: Path) -> ResultFolder:
-    """A result by its folder, by its name under ``results``, or the latest one; the newest if none has ended."""
-    try:
-        known = [result.path.name for result in all_results(results)]
-    except OSError:
-        known = []
-    wanted = named or "latest"
-    candidates = [results / wanted, Path(wanted), *([results / known[-1]] if wanted == "latest" and known else [])]
-    for path in candidates:
-        if (path / "manifest.json").is_file():
-            return ResultFolder(path.resolve())
-    what = f"there is no result '{named}'" if named else "no results yet"
-    expected = did_you_mean(wanted, known) if known else f"searched {results}"
-    raise SandboxError(what, expected, "try: make report RESULT=latest" if known else "try: make bench")
 
 
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
     """Writes ``report.html``, ``summary.md`` and, if asked for, ``charts/``; returns their paths.
 
-    Raises SandboxError: exit 5 for a manifest or a record of another version of this tool, exit 4 if no run is usable.
+    Raises SandboxError: exit 2 for a manifest or a record that cannot be read, exit 4 if no run is usable.
     """
+    manifest = read_manifest(result)
     try:
-        manifest = result.manifest
         runs = read_runs(result)
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        what = f"{result.path.name} cannot be read"
-        raise SandboxError(what, text, "try: make bench", ExitCode.INTERNAL) from problem
+    except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
+        raise unreadable(f"a record of {result.path.name} cannot be read", problem) from problem
     if manifest.matrix is None:
         return _write_bench(result, manifest, runs, charts)
     records = [run.record for run in runs]
@@ -85,7 +65,7 @@ def no_good_run(result: ResultFolder, part: MatrixPart, records: Sequence[Record
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
-    """Every run of a result, in order. Raises pydantic's ValidationError for one of another version."""
+    """Every run of a result, in order. Raises OSError or ValueError for a record that cannot be read."""
     return [
         RunData(
             record,

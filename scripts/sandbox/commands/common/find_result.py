@@ -15,12 +15,15 @@ from sandbox.results.unpaired import ResultSide
 
 
 def find_result(given: str | None, results: Path, command: str, variable: str = "RESULT") -> ResultFolder:
-    """The result folder that a user named; ``latest`` by default. Raises SandboxError (exit 2) if there is none."""
+    """The result folder that a user named; ``latest`` by default, which is the newest as long as none has ended.
+
+    Raises SandboxError (exit 2) if there is none, or if several match.
+    """
     name = given or "latest"
     folder = next((path for path in (results / name, Path(name)) if (path / "manifest.json").is_file()), None)
     if folder is None:
         names = [each.path.name for each in all_results(results)]
-        meant = [each for each in names if name in each]
+        meant = names[-1:] if name == "latest" else [each for each in names if name in each]
         if len(meant) != 1:
             raise _unknown(name, names, meant, f"try: make {command} {variable}=latest")
         folder = results / meant[0]
@@ -28,12 +31,20 @@ def find_result(given: str | None, results: Path, command: str, variable: str = 
 
 
 def read_manifest(result: ResultFolder) -> Manifest:
-    """The manifest of a result. Raises SandboxError (exit 2) for an invalid one."""
+    """The manifest of a result. Raises SandboxError (exit 2) for one that is missing, broken or of another version."""
     try:
         return result.manifest
-    except (OSError, ValidationError) as problem:
-        what = f"{result.path / 'manifest.json'} is not a valid manifest"
-        raise SandboxError(what, str(problem).splitlines()[0], "try: make list WHAT=results") from None
+    except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
+        raise unreadable(f"{result.path / 'manifest.json'} is not a valid manifest", problem) from problem
+
+
+def unreadable(what: str, problem: Exception) -> SandboxError:
+    """The error (exit 2) for a file of a result; of an invalid one it names the first field that is."""
+    reason = str(problem).splitlines()[0]
+    if isinstance(problem, ValidationError):
+        first = problem.errors()[0]
+        reason = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    return SandboxError(what, reason, "try: make list WHAT=results")
 
 
 def read_records(result: ResultFolder) -> list[Record]:
@@ -61,7 +72,8 @@ def metrics_in(given: str | None, step: str) -> list[str]:
 
 def _unknown(name: str, names: list[str], meant: list[str], step: str) -> SandboxError:
     if not names:
-        return SandboxError(f"there is no result '{name}'", "no results yet", "try: make bench   (or make matrix)")
+        what = "no results yet" if name == "latest" else f"there is no result '{name}'"
+        return SandboxError(what, "results/ is empty", "try: make bench")
     if meant:
         newest = ", ".join(meant[-3:])
         return SandboxError(f"'{name}' matches {len(meant)} results", f"the newest: {newest}", step)
