@@ -1,12 +1,12 @@
 """doctor: every prerequisite with its state and the fix."""
 
 import json as json_text
-import textwrap
 from dataclasses import asdict
 
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode
 from sandbox.registry import as_typed
+from sandbox.report.text import wrapped
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 
@@ -27,7 +27,4 @@ def command(json: Json = False) -> int:
 def _lines(check: Check) -> list[str]:
     """One prerequisite for a terminal of 100 columns; the fix on its own lines."""
     head, indent = f"{check.name:<11}{check.state:<9}", " " * 20
-    lines = textwrap.wrap(check.detail, 100, initial_indent=head, subsequent_indent=indent) or [head]
-    return lines + (
-        textwrap.wrap(check.fix, 100, initial_indent=f"{indent}fix: ", subsequent_indent=indent) if check.fix else []
-    )
+    return [*(wrapped(check.detail, head) or [head]), *wrapped(check.fix or "", f"{indent}fix: ", indent)]

@@ -1,10 +1,9 @@
 """PURE: a history as lines of at most 100 columns, and as data."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, levels_text, p_text, shown, text_table
+from sandbox.report.text import UNKNOWN, cut, figure, levels_text, p_text, shown, text_table, wrapped
 from sandbox.results.history import History, Point, Series
 from sandbox.results.statistics.changes import FEWEST, ChangePoint
 from sandbox.results.statistics.metrics import Metric
@@ -15,14 +14,14 @@ _MOST_VERSION = 26
 
 def history_lines(history: History) -> list[str]:
     """The subject, one table for each metric and cell, and the results left out."""
-    lines = textwrap.wrap(_subject(history), WIDTH)
-    lines += [*textwrap.wrap(f"host: {history.newest.host_class or UNKNOWN}", WIDTH), ""]
+    lines = wrapped(_subject(history), indent="")
+    lines += [*wrapped(f"host: {history.newest.host_class or UNKNOWN}", indent=""), ""]
     for series in history.series:
         metric, better = series.metric, "higher is better" if series.metric.higher_is_better else "lower is better"
         name = f"{metric.name} ({metric.unit}, {better}), {levels_text(series.levels)}"
-        lines += [*textwrap.wrap(name, WIDTH), *_table(series), ""]
+        lines += [*wrapped(name, indent=""), *_table(series), ""]
     for result, reason in history.left_out.items():
-        lines += textwrap.wrap(f"left out: {result}: {reason}", WIDTH, subsequent_indent="  ")
+        lines += wrapped(f"left out: {result}: {reason}")
     if any(len(series.points) < FEWEST for series in history.series):
         lines.append(f"change detection needs at least {FEWEST} results")
     return lines

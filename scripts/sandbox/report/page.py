@@ -1,5 +1,6 @@
 """PURE: a result as one self-contained HTML file: no script, no network, no other file; light and dark."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -7,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import jinja2
+from markupsafe import Markup, escape
 
 from sandbox.report.answer import answer
 from sandbox.report.bench_view import ONE_RUN, bench_again, bench_answer, bench_question, bench_rows, bench_title
@@ -45,6 +47,7 @@ from sandbox.results.statistics.metrics import METRICS
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
 
+_HYPHENATED = re.compile(r"\S+-\S+")
 _QUIET = ("no-difference", "too-noisy", "unfit")
 
 
@@ -142,9 +145,16 @@ def html(page: Page) -> str:
 @cache
 def _template() -> jinja2.Template:
     loader = jinja2.PackageLoader("sandbox.report", ".")
-    return jinja2.Environment(
+    made = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    ).get_template("page.html.j2")
+    )
+    made.filters["names"] = _names
+    return made.get_template("page.html.j2")
+
+
+def _names(text: str) -> Markup:
+    """The text, with names such as ``proxysql-rw-split`` unbroken: a browser would break them at their hyphens."""
+    return Markup(_HYPHENATED.sub(r'<span class="name">\g<0></span>', str(escape(text))))  # noqa: S704  (is escaped)
 
 
 def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:

@@ -1,6 +1,5 @@
 """PURE: a plan, and the list of terms, as text lines and as data."""
 
-import textwrap
 from typing import Any
 
 from sandbox.plan.compose import plan_hash
@@ -10,7 +9,7 @@ from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
 from sandbox.plan.variables import effective_variables
-from sandbox.report.text import WIDTH, ports_text, text_table
+from sandbox.report.text import WIDTH, ports_text, text_table, wrapped
 
 _SOURCES = {
     "local": "local",
@@ -186,8 +185,7 @@ def profile_lines(library: Library) -> list[str]:
         lines.append(_TITLES[room])
         for name, text in terms.items():
             words = f"{text}{_also(library, name)}{_versions(library, name)}"
-            head = f"  {name:<{width}}"
-            lines += textwrap.wrap(words, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+            lines += wrapped(words, f"  {name:<{width}}")
         lines.append("")
     return lines[:-1]
 

@@ -102,7 +102,7 @@ def _one_below_the_other(columns: Sequence[str], rows: Sequence[Sequence[str]]) 
     for number, row in enumerate(rows, start=1):
         lines.append(f"row {number}")
         for name, value in zip(columns, row, strict=True):
-            folded = textwrap.wrap(value, max(WIDTH - names, _NARROWEST)) or [""]
+            folded = textwrap.wrap(value, max(WIDTH - names, _NARROWEST), break_on_hyphens=False) or [""]
             pairs = itertools.zip_longest([name], folded, fillvalue="")
             lines += [f"{lead:<{names}}{text}".rstrip() for lead, text in pairs]
     return lines

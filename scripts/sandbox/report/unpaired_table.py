@@ -1,6 +1,5 @@
 """PURE: an unpaired comparison of two results, as lines of at most 100 columns and as data."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -28,7 +27,7 @@ WARNING = (
 
 def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences) -> list[str]:
     """Both results, what else differs, one table per metric, notes."""
-    lines = [_side("A", first), _side("B", second), "", *textwrap.wrap(WARNING, WIDTH), "", *_apart(differences), ""]
+    lines = [_side("A", first), _side("B", second), "", *wrapped(WARNING, indent=""), "", *_apart(differences), ""]
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
         verdicts = [each for each in compared.verdicts if each.metric == metric]
         lines += wrapped(f"{metric}   B against A   {margins_by_workload(verdicts, RUNS, compared.noise)}")
@@ -92,7 +91,7 @@ def _apart(differences: Differences) -> list[str]:
 
 def _difference(each: Difference) -> list[str]:
     first, second = ("unknown or none" if value is None else value for value in (each.first, each.second))
-    return textwrap.wrap(f"{each.what}: {first} → {second}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return wrapped(f"{each.what}: {first} → {second}", "  ", "    ")
 
 
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
@@ -126,7 +125,7 @@ def _notes(compared: Unpaired) -> list[str]:
     for side, cells in compared.only.items():
         if cells:
             names = "; ".join(map(levels_text, cells))
-            text += textwrap.wrap(f"only in {side}: {names}", WIDTH, subsequent_indent="  ")
+            text += wrapped(f"only in {side}: {names}")
     return text
 
 

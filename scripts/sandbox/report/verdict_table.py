@@ -1,7 +1,6 @@
 """PURE: a judged matrix as tables for a terminal, as Markdown and as data: verdicts, processor time, notes."""
 
 import math
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +8,6 @@ from typing import Any
 from sandbox.report.answer import answer
 from sandbox.report.environment import unset_text
 from sandbox.report.text import (
-    WIDTH,
     figure,
     levels_text,
     make_command,
@@ -54,7 +52,7 @@ RUNS = Units("runs a side", "runs", "a side", "too few runs")
 
 def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
     """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
-    lines = [part.question, *textwrap.wrap(answer(part, judged), WIDTH), ""]
+    lines = [part.question, *wrapped(answer(part, judged), indent=""), ""]
     lines += [f"Each cell against {levels_text(part.baseline)}, all other levels equal.", ""]
     times = _processor_lines(part, records)
     lines += times if asked_first(part) else []

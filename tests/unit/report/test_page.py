@@ -104,3 +104,18 @@ def test_a_bench_that_failed_says_why_and_draws_what_there_is() -> None:
 def test_a_result_without_series_has_no_charts_and_says_so() -> None:
     run = RunData(sample_record(), {}, {}, {})
     assert "No run recorded data to plot." in text(bench_page(run, bench_figures(run), ["sandbox", "bench"], ""))
+
+
+def test_no_name_in_a_table_breaks_at_a_hyphen() -> None:
+    part, judged, runs = made_up()
+    named = part.model_copy(update={"factors": {**part.factors, "commits": ["relaxed", "not-so-durable"]}})
+    cells = [
+        cell.model_copy(update={"levels": {**cell.levels, "commits": "not-so-durable"}})
+        if cell.levels["commits"] == "durable"
+        else cell
+        for cell in part.cells
+    ]
+    page = matrix_page(named.model_copy(update={"cells": cells}), judged, runs, [], COMMAND, "")
+    (tables,) = re.findall(r"<main>.*</main>", html(page), re.DOTALL)
+    shown = [cell for cell in re.findall(r"<td>(.*?)</td>", tables, re.DOTALL) if "-so-" in cell or "threads-" in cell]
+    assert shown and not re.search(r"\w-\w", re.sub(r'<span class="name">[^<]*</span>', "", "".join(shown)))

@@ -4,7 +4,8 @@ import shlex
 
 import pytest
 
-from sandbox.report.text import duration, make_command
+from sandbox.report.query_table import query_lines
+from sandbox.report.text import WIDTH, duration, make_command, wrapped
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,11 @@ def test_a_value_survives_the_shell() -> None:
 
 def test_durations_are_said_as_people_say_them() -> None:
     assert [duration(s) for s in (0.2, 45, 89.5, 600, 3900)] == ["1 s", "45 s", "90 s", "10 min", "1 h 5 min"]
+
+
+def test_no_line_breaks_at_a_hyphen() -> None:
+    names = ["proxysql-rw-split"] * 20
+    assert " ".join(" ".join(wrapped(", ".join(names), "head  ")).split()) == "head " + ", ".join(names)
+    assert all(len(line) <= WIDTH for line in wrapped(", ".join(names), "head  "))
+    values = query_lines(["a", "b"], [["x" * 60, ", ".join(names)]])
+    assert all("proxysql-rw-split" in line for line in values[3:])
