@@ -62,25 +62,30 @@ def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | Non
     usual = library.catalog.images[node.choice.key].series[node.series].version == node.version
     terms = [f"{component}@{node.series if usual else node.version}", *_settings(node)]
     image = plan.request.image if node.choice.origin == "given" else None
-    return PlanRequest("+".join(terms), assignments=tuple(sorted(_shaping_pairs(node))), image=image)
+    return PlanRequest("+".join(terms), assignments=tuple(_shaping_pairs(node)), image=image)
 
 
 def _shaping_pairs(node: Node) -> list[str]:
-    """The ``SET=`` pairs that apply to it and shape its directory."""
-    return [f"{canonical(name)}={_quoted(value)}" for name, value in node.assignments if _shapes(node, name)]
+    """The ``SET=`` pairs that apply to it and shape its directory; of several for one variable only the last."""
+    shaping = {_bare(name): (canonical(name), value) for name, value in node.assignments if _shapes(node, name)}
+    return sorted(f"{name}={_quoted(value)}" for name, value in shaping.values())
 
 
 def _settings(node: Node) -> list[str]:
-    """The settings in effect that shape its directory."""
-    return sorted(
+    """The settings in effect that shape its directory, in their order: a later one wins."""
+    return [
         name
         for name, variant in node.applied
         if variant.first_start or any(_shapes(node, each) for each in variant.variables)
-    )
+    ]
 
 
 def _shapes(node: Node, variable: str) -> bool:
-    return canonical(variable).removeprefix("loose_") in node.component.spec.shaping
+    return _bare(variable) in node.component.spec.shaping
+
+
+def _bare(variable: str) -> str:
+    return canonical(variable).removeprefix("loose_")
 
 
 def _replaceable(plan: Plan) -> bool:

@@ -1,5 +1,6 @@
 """Data directories made elsewhere: who shares one, which plans can be restored, what such a server is told."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -8,11 +9,11 @@ from sandbox.library import load_library
 from sandbox.plan.compose import Identity, compose_document, plan_hash
 from sandbox.plan.data_directory import base_requests, data_request, restorable, rotation_sql
 from sandbox.plan.images import Availability
-from sandbox.plan.library import Library
+from sandbox.plan.library import Library, Setting
 from sandbox.plan.model import Plan, PlanRequest, UserFile
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER, node_context
-from sandbox.plan.variables import canonical
+from sandbox.plan.variables import canonical, effective_variables
 
 FIRST_START = "/docker-entrypoint-initdb.d"
 
@@ -66,6 +67,37 @@ def test_each_version_has_its_own() -> None:
 )
 def test_what_shapes_a_directory_makes_it_another_one(profile: str, request_: dict[str, object]) -> None:
     assert set(base_hashes(profile, **request_).values()).isdisjoint(base_hashes("mysql@9.7").values())
+
+
+PAGES = {
+    f"pages-{size}": Setting.model_validate({
+        "name": f"pages-{size}", "help": "pages of one size", "applies_to": "databases",
+        "variants": [{"variables": {"innodb_page_size": size}, "proof": {"query": "SELECT 1"}}],
+    }) for size in ("8k", "16k")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("profile", "pairs", "size"),
+    [
+        ("mysql@9.7", "innodb_page_size=8k innodb_page_size=16k", "16k"),
+        ("mysql@9.7", "innodb_page_size=16k innodb-page-size=8k", "8k"),
+        ("mysql@9.7", "innodb_page_size=8k loose_innodb_page_size=16k mysql1:loose_innodb_page_size=4k", "4k"),
+        ("mysql@9.7+pages-16k+pages-8k", "", "8k"),
+        ("mysql@9.7+pages-8k+pages-16k", "", "16k"),
+        ("mysql@9.7+pages-8k", "innodb_page_size=16k", "16k"),
+    ],
+)
+def test_of_a_variable_given_twice_the_last_value_shapes_the_directory(profile: str, pairs: str, size: str) -> None:
+    whole = replace(library(), settings={**library().settings, **PAGES})
+    plan = make_plan(PlanRequest(profile, assignments=(pairs,)), whole, Availability())
+    data = data_request(plan)
+    assert data is not None
+    for each in (plan.request, base_requests(plan, whole)["mysql1"], data):
+        made = make_plan(each, whole, Availability())
+        variables = effective_variables(made.databases[0], node_context(made, made.databases[0], PLACEHOLDER))
+        found = {name.removeprefix("loose_"): value for name, value in variables.items()}  # the server reads downwards
+        assert found["innodb_page_size"] == size
 
 
 @pytest.mark.parametrize("pair", ["max_connections=300", "innodb_buffer_pool_size=1G"])
