@@ -19,7 +19,7 @@ from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
-from sandbox.workloads.common.resolve import parse_options, resolve_workload
+from sandbox.workloads.common.registry import parse_options, resolve_workload
 
 HELP = ("figures", 1)
 

@@ -14,8 +14,7 @@ from sandbox.library import load_library
 from sandbox.places import RESULTS, yaml_files
 from sandbox.report.text import text_table, wrapped
 from sandbox.results.store import all_results
-from sandbox.workloads.common.registry import find_workloads
-from sandbox.workloads.common.resolve import WORKLOADS
+from sandbox.workloads.common.registry import WORKLOADS, find_workloads
 
 HELP = ("before", 2)
 

@@ -23,7 +23,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.workloads.common.model import make_parameters
-from sandbox.workloads.common.resolve import resolve_workload
+from sandbox.workloads.common.registry import resolve_workload
 
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""

@@ -17,8 +17,7 @@ from sandbox.run.bench import EXIT_CODES, bench, followers, tool_commit
 from sandbox.run.state import BenchRequest, open_stack
 from sandbox.stack.protocol import EntryPoint, SettingProof
 from sandbox.workloads.common.model import Event, Parameters, Progress, Second, Session
-from sandbox.workloads.common.own import own_workload
-from sandbox.workloads.common.registry import NamedWorkload, find_workload
+from sandbox.workloads.common.registry import NamedWorkload, find_workload, own_workload
 from sandbox.workloads.sysbench import Sysbench
 from unit.fake_stack import CLIENT, PASSWORD, FakeStack, captured, server
 

@@ -68,8 +68,7 @@ def matrix() -> Iterable[str]:
 @_quietly
 def workload() -> Iterable[str]:
     """Names of workloads."""
-    from sandbox.workloads.common.registry import find_workloads
-    from sandbox.workloads.common.resolve import WORKLOADS
+    from sandbox.workloads.common.registry import WORKLOADS, find_workloads
 
     return find_workloads(WORKLOADS)
 

@@ -1,8 +1,11 @@
-"""Finds the workloads: every file or folder of the package, and every profile that configures one."""
+"""Finds the workloads: files and folders of the package, profiles that configure one, and the user's own files."""
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,10 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import sandbox.workloads
 from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
-from sandbox.places import broken_file, yaml_files
+from sandbox.library import read_user_file
+from sandbox.places import broken_file, profile_folders, yaml_files
 from sandbox.plan.model import UserFile
 from sandbox.workloads.common.lua_load import SCRIPT, LuaLoad
 from sandbox.workloads.common.model import OptionValue, Workload
+from sandbox.workloads.common.statement_file import parse_statements
+from sandbox.workloads.statements import Statements
+from sandbox.workloads.sysbench import script_of
+
+WORKLOADS = profile_folders("workloads")
 
 
 class WorkloadProfile(BaseModel):
@@ -72,6 +81,59 @@ def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
     return found[name]
 
 
+def resolve_workload(
+    word: str, options: Mapping[str, OptionValue] | None = None, profiles: list[Path] = WORKLOADS
+) -> NamedWorkload:
+    """The workload of a name, or of a path that ends in .lua or .sql, with its options set.
+
+    Raises SandboxError (exit 2) for an unknown name, or an invalid file or option.
+    """
+    if word.endswith((".lua", ".sql")):
+        named = _own(word)
+    elif "/" in word:
+        known = "a workload of your own ends in .lua (sysbench) or .sql (statements with weights)"
+        raise SandboxError(f"WORKLOAD={word} is not valid", known, "try: make bench WORKLOAD=path/to/mine.sql")
+    else:
+        named = find_workload(word, profiles)
+    return replace(named, workload=named.workload.with_options(options)) if options else named
+
+
+@cache
+def _own(path: str) -> NamedWorkload:
+    """Read once: a matrix keeps running the file it started with, whatever happens to it meanwhile."""
+    file = read_user_file(path, "WORKLOAD")
+    assert file is not None  # noqa: S101  (a path was given)
+    return own_workload(path, file)
+
+
+def own_workload(path: str, file: UserFile) -> NamedWorkload:
+    """The workload of a file; ``path`` as the user typed it. Raises SandboxError (exit 2) for an invalid file.
+
+    It is named after the file, so that the record identifies it, whatever folder it is in.
+    """
+    if path.endswith(".lua"):
+        return NamedWorkload(file.name, "the user's own sysbench script", script_of(file.name, file.content), file)
+    parse_statements(file.content, path)
+    return NamedWorkload(file.name, "the user's own statements", Statements(text=file.content), file)
+
+
+def parse_options(given: Iterable[str]) -> dict[str, OptionValue]:
+    """OPTIONS= as typed: ``warehouses=2 items=1000``, split as a shell would. Raises SandboxError (exit 2)."""
+    options: dict[str, OptionValue] = {}
+    example = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
+    for text in given:
+        try:
+            words = shlex.split(text)
+        except ValueError as problem:
+            raise SandboxError(f"OPTIONS={text} is not valid", str(problem), example) from problem
+        for word in words:
+            name, equals, value = word.partition("=")
+            if not (name and equals):
+                raise SandboxError(f"OPTIONS: '{word}' sets nothing", "each option is name=value", example)
+            options[name] = value
+    return options
+
+
 def _workload_in(name: str) -> type[Workload]:
     module = importlib.import_module(f"{sandbox.workloads.__name__}.{name}")
     kinds = [
@@ -109,5 +171,4 @@ def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload
             if isinstance(problem, ValidationError)
             else str(problem)
         )
-        what = f"{path} is not valid"
-        raise broken_file(path, what, reason) from problem
+        raise broken_file(path, f"{path} is not valid", reason) from problem
