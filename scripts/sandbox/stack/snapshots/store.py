@@ -120,18 +120,22 @@ def claim(keys: Iterable[str], to_read: bool = False) -> AbstractContextManager[
     return claimed([f"snapshot-{key}" for key in keys], shared=to_read)
 
 
-def forget(docker: Docker, keys: Iterable[str]) -> None:
-    """Removes snapshots, except those that are being made or restored."""
+def forget(docker: Docker, keys: Iterable[str]) -> list[str]:
+    """Removes snapshots, except those that are being made or restored; returns the keys of the removed ones."""
+    gone = []
     for key in keys:
         with claim([key]) as ours:
-            if ours:
-                discard(docker, key)
+            if ours and discard(docker, key):
+                gone.append(key)
+    return gone
 
 
-def discard(docker: Docker, key: str) -> None:
-    """Removes a snapshot that the caller has claimed."""
-    if docker.answer("volume", "rm", "--force", volume_name(key)).code == 0:
-        _path(key).unlink(missing_ok=True)
+def discard(docker: Docker, key: str) -> bool:
+    """Removes a snapshot that the caller has claimed; False where its volume is in use."""
+    if docker.answer("volume", "rm", "--force", volume_name(key)).code:
+        return False
+    _path(key).unlink(missing_ok=True)
+    return True
 
 
 def count(docker: Docker, checkout: str | None) -> int:
@@ -140,22 +144,23 @@ def count(docker: Docker, checkout: str | None) -> int:
 
 
 def forget_all(docker: Docker, checkout: str | None) -> tuple[int, int]:
-    """Removes every snapshot of a checkout (None: of all), finished or not; returns how many, and how many stay."""
+    """Removes the snapshots of a checkout (None: of all), finished or not, except those in use.
+
+    Returns how many were removed, and how many are of other checkouts.
+    """
     volumes = _volumes(docker)
     keys = [key for key, owner in volumes.values() if checkout in (None, owner)]
-    forget(docker, keys)
-    return len(keys), len(volumes) - len(keys)
+    return len(forget(docker, keys)), len(volumes) - len(keys)
 
 
-def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[Snapshot]:
-    """Removes the least recently used ones beyond the cap; returns the removed ones."""
-    total, gone = 0, []
+def trim(docker: Docker, cap_bytes: int = CAP_BYTES) -> list[str]:
+    """Removes the least recently used ones beyond the cap; returns the keys of the removed ones."""
+    total, beyond = 0, []
     for each in snapshots(docker):
         total += each.facts.bytes
         if total > cap_bytes:
-            gone.append(each)
-    forget(docker, [each.facts.key for each in gone])
-    return gone
+            beyond.append(each.facts.key)
+    return forget(docker, beyond)
 
 
 def _volumes(docker: Docker, key: str | None = None) -> Mapping[str, tuple[str, str]]:
