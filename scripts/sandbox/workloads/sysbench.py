@@ -15,6 +15,7 @@ from sandbox.results.record import Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared, zipfian
 from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
+from sandbox.workloads.common.in_client import folder_of, ship
 from sandbox.workloads.common.model import (
     DataNeed,
     OptionValue,
@@ -27,7 +28,6 @@ from sandbox.workloads.common.model import (
     WorkloadError,
     phase_seconds,
 )
-from sandbox.workloads.common.shipping import folder_of, ship
 from sandbox.workloads.common.sysbench_command import as_option, sysbench_argv
 from sandbox.workloads.common.sysbench_output import (
     HISTOGRAM_PRECISION_PERCENT,

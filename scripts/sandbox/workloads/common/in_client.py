@@ -1,6 +1,8 @@
-"""Python that runs in the client node: shipped as source, JSON in, JSON out."""
+"""Ships to the client node: Python of ours that runs there, JSON in, JSON out; and files."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -42,3 +44,15 @@ def _answer(result: ExecResult, client: str, module: str) -> Any:
     last = (result.stderr or result.stdout).strip().rpartition("\n")[2]
     what = f"{module} failed in node {client} (exit code {result.code})"
     raise SandboxError(what, last or "it printed nothing", f"try: make logs NODE={client}", ExitCode.ENVIRONMENT)
+
+
+def folder_of(contents: Mapping[str, str]) -> str:
+    """Folder of shipped files in the client node, named after its contents."""
+    content = json.dumps(contents, sort_keys=True).encode()
+    return f"/tmp/sandbox-{hashlib.sha256(content).hexdigest()[:16]}"  # noqa: S108  (in a container of one purpose)
+
+
+def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> None:
+    """Writes files (path → text) into their folder in the client node. Raises SandboxError (exit 4)."""
+    request = {"folder": folder_of(contents), "files": dict(contents)}
+    ask_script(stack, client, __package__, "in_client_files", request)

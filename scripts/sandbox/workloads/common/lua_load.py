@@ -11,6 +11,7 @@ from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
+from sandbox.workloads.common.in_client import folder_of, ship
 from sandbox.workloads.common.load_output import LoadOutput, parse_line
 from sandbox.workloads.common.model import (
     DataNeed,
@@ -24,7 +25,6 @@ from sandbox.workloads.common.model import (
     WorkloadError,
     phase_seconds,
 )
-from sandbox.workloads.common.shipping import folder_of, ship
 from sandbox.workloads.common.sysbench_command import as_option, sysbench_argv
 
 PREPARE_LIMIT_S = 24 * 3600

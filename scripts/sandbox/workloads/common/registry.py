@@ -20,8 +20,7 @@ from sandbox.places import broken_file, profile_folders, yaml_files
 from sandbox.plan.model import UserFile
 from sandbox.workloads.common.lua_load import SCRIPT, LuaLoad
 from sandbox.workloads.common.model import OptionValue, Workload
-from sandbox.workloads.common.statement_file import parse_statements
-from sandbox.workloads.statements import Statements
+from sandbox.workloads.statements import Statements, parse_statements
 from sandbox.workloads.sysbench import script_of
 
 WORKLOADS = profile_folders("workloads")

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox.errors import SandboxError
-from sandbox.workloads.common.statement_file import StatementUnit, parse_statements
+from sandbox.workloads.statements import StatementUnit, parse_statements
 
 FILE = """\
 # what the shop does
