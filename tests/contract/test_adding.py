@@ -64,8 +64,6 @@ from sandbox.workloads.common.lua_load import LuaLoad
 class NineWrites(LuaLoad):
     'No options.'
 
-    def wanted(self, parameters):
-        return None
 """
 OWN_SCRIPT = """\
 local engine = require("engine")

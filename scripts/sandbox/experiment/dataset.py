@@ -22,7 +22,7 @@ from sandbox.stack.protocol import OnEvent, RunningStack
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.take import Wish, take_stopped
 from sandbox.stack.up import UpOptions, up
-from sandbox.workloads.common.model import DataNeed, Event, WorkloadError
+from sandbox.workloads.common.model import Event, PreparedData, WorkloadError
 from sandbox.workloads.common.prepared import ROWS_SEED
 
 
@@ -60,7 +60,7 @@ def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
     return list(chosen.values())
 
 
-def needs_kept(benches: Iterable[BenchRequest]) -> list[DataNeed]:
+def needs_kept(benches: Iterable[BenchRequest]) -> list[PreparedData]:
     """The data kept for these loads."""
     return [need for bench in needing_data(benches) if (need := bench.data_need)]
 

@@ -14,7 +14,7 @@ from sandbox.run.counters import ServerState, Usage
 from sandbox.run.judge import Condition
 from sandbox.run.sampler import Sampler
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
-from sandbox.workloads.common.model import DataNeed, Event, Parameters, Second, Session, Workload
+from sandbox.workloads.common.model import Event, Parameters, PreparedData, Second, Session, Workload
 from sandbox.workloads.common.registry import NamedWorkload
 
 LARGEST_SEED = 2**31 - 2
@@ -37,7 +37,7 @@ class BenchRequest:
     """Schema of the data on an external server; None: the one in its address."""
 
     @property
-    def data_need(self) -> DataNeed | None:
+    def data_need(self) -> PreparedData | None:
         """The data that the load works on; None: it needs none."""
         return self.workload.workload.data_needed(self.parameters)
 

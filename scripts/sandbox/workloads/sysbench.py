@@ -2,47 +2,26 @@
 
 import hashlib
 import re
-import statistics
-import time
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.results.record import Metrics, PreparationRecord
+from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
-from sandbox.workloads.common import prepared, zipfian
-from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT, run_load
+from sandbox.workloads import common
+from sandbox.workloads.common import prepared
+from sandbox.workloads.common.execution import run_load
 from sandbox.workloads.common.in_client import folder_of, ship
-from sandbox.workloads.common.model import (
-    DataNeed,
-    OptionValue,
-    Outcome,
-    Parameters,
-    Phase,
-    Progress,
-    Session,
-    Workload,
-    WorkloadError,
-    phase_seconds,
-)
-from sandbox.workloads.common.sysbench_command import as_option, sysbench_argv
-from sandbox.workloads.common.sysbench_output import (
-    HISTOGRAM_PRECISION_PERCENT,
-    HISTOGRAM_RESOLUTION_MS,
-    IGNORED_BY_DEFAULT,
-    ErrorCount,
-    Summary,
-    parse_second,
-    parse_summary,
-    percentile,
-)
+from sandbox.workloads.common.load_output import LoadOutput
+from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData, Progress, Session, Workload
+from sandbox.workloads.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv
+from sandbox.workloads.common.sysbench_output import IGNORED_BY_DEFAULT, SysbenchOutput
 
-PREPARE_LIMIT_S = 24 * 3600
-"""Limit of a preparation: large data takes hours, a hanging server takes forever."""
-
+ZIPFIAN_SCRIPT = "zipfian_load.lua"
 MOST_PREPARE_THREADS = 8
 
 _INIT_TIMEOUT = "--thread-init-timeout"
@@ -94,9 +73,11 @@ _CLEANS_UP = re.compile(r"\bfunction\s+(cmd_)?cleanup\b|\bcleanup\s*=")
 _SIZES = re.compile(r"\b(tables|table_size)\s*=")
 
 
-class Sysbench(Workload):
+class Sysbench(SysbenchLoad):
     """Options of a workload profile: which script, what its tables look like, and what a run leaves of the data."""
 
+    commands: ClassVar[tuple[str, ...]] = ("prepare",)
+    output: ClassVar[type[LoadOutput]] = SysbenchOutput
     script: str
     tables: Literal["oltp", "bulk_insert", "own", "none"] = "oltp"
     """``own``: the script's own `prepare` makes them."""
@@ -156,28 +137,66 @@ class Sysbench(Workload):
         return changed.model_copy(update={"script_options": {**self.script_options, **others}})
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Reuses the data of an earlier run where it is still valid, else makes it."""
+        """Ships the user's own script first, and the one that draws keys where sysbench cannot."""
         if self.text is not None:
             ship(session.stack, session.client, self._files)
-        if wrapped := zipfian.around(self._script, session.parameters.distribution):
+        if wrapped := self._wrapped(session.parameters):
             ship(session.stack, session.client, wrapped)
+        return super().prepare(session, log)
+
+    def data_needed(self, parameters: Parameters) -> PreparedData | None:
+        """As many rows as TABLES and ROWS say, where the script uses them."""
         if self.tables == "none":
             return None
-        wanted = self._wanted(session.parameters)
-        if self.data == "kept" and prepared.find(session, wanted.prefix) == wanted:
-            session.on_event(Progress("prepare", f"reusing data: {wanted}"))
-            return wanted.record(None)
-        seconds = self._make(session, log)
-        if self.data == "kept":
-            prepared.mark(session, wanted)
-        return wanted.record(seconds)
+        if self.tables == "bulk_insert":
+            return PreparedData("bulk_insert", parameters.threads, 0)
+        if self.tables == "oltp":
+            return PreparedData("oltp", parameters.tables, parameters.rows_per_table)
+        hashed = hashlib.sha256((self.text or "").encode()).hexdigest()
+        return PreparedData("lua", parameters.tables, parameters.rows_per_table, f"{self.script} {hashed[:12]}")
 
-    def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
-        """Runs the script for the seconds of the phase."""
-        argv = self._argv(session, phase)
-        reader = _Reader(session, phase)
-        code = run_load(session.stack, session.client, argv, phase_seconds(session.parameters, phase), log, reader.read)
-        return Outcome(tuple(argv), reader.metrics(), reader.failure(code))
+    def make_data(self, session: Session, log: Path) -> None:
+        """A script that cleans up removes what it made before; it fails where there is nothing."""
+        if self.tables == "own" and _CLEANS_UP.search(self.text or ""):
+            argv = self.prepare_argv(session, "cleanup")
+            run_load(session.stack, session.client, argv, PREPARE_LIMIT_S, log, lambda _: None)
+        super().make_data(session, log)
+
+    def progress(self, line: str, seconds: float) -> str | None:
+        """Which table is made, and the time so far."""
+        return f"{line.rstrip('.')} ({seconds:.0f} s)" if line.startswith(("Creating", "Inserting")) else None
+
+    def prepare_argv(self, session: Session, command: str) -> list[str]:
+        """The script makes its own tables, ours the standard ones; by default sysbench seeds with the time."""
+        parameters, writer = session.parameters, session.writer
+        if self.tables == "oltp":
+            argv = self._argv(PREPARE_OLTP, writer, parameters, min(parameters.tables, MOST_PREPARE_THREADS))
+        else:
+            argv = self._argv(self._path, writer, parameters, parameters.threads)
+        return [*argv, f"--rand-seed={prepared.ROWS_SEED}", command]
+
+    def load_argv(self, session: Session) -> list[str]:
+        """The script, or its wrapper where sysbench itself cannot draw the keys."""
+        wrapped = self._wrapped(session.parameters)
+        script = f"{folder_of(wrapped)}/{ZIPFIAN_SCRIPT}" if wrapped else self._path
+        return self._argv(script, session.entry, session.parameters, session.parameters.threads)
+
+    def phase_options(self, session: Session, seed: int) -> list[str]:
+        """How keys are drawn, and what the entry point and its servers need."""
+        parameters = session.parameters
+        # Where our script draws the keys, sysbench only supplies uniform numbers.
+        drawn_by = "uniform" if parameters.distribution == "zipfian" else parameters.distribution
+        options = ["--percentile=95", "--histogram", f"--rand-type={drawn_by}", f"--rand-seed={seed}"]
+        if parameters.rate_per_s is not None:
+            options.append(f"--rate={parameters.rate_per_s}")
+        if session.entry.multiplexes or self.db_ps_mode == "disable":
+            options.append("--db-ps-mode=disable")
+        if self.thread_init_timeout_s != INIT_TIMEOUT_S and _knows(session, _INIT_TIMEOUT):
+            options.append(f"{_INIT_TIMEOUT}={self.thread_init_timeout_s}")
+        if any(server.topology == "gr" for server in session.servers):
+            codes = ",".join(map(str, (*IGNORED_BY_DEFAULT, _ROLLED_BACK_BY_GROUP)))
+            options.append(f"--mysql-ignore-errors={codes}")
+        return options
 
     @property
     def _is_sized(self) -> bool:
@@ -188,100 +207,33 @@ class Sysbench(Workload):
         """The user's own script as a file of the client node."""
         return {self.script: self.text or ""}
 
-    def data_needed(self, parameters: Parameters) -> DataNeed | None:
-        """As many rows as TABLES and ROWS say, where the script uses them."""
-        if self.tables == "none":
-            return None
-        wanted = self._wanted(parameters)
-        return DataNeed(wanted.prefix, str(wanted), wanted.table_count * (wanted.rows_per_table or 0))
+    @property
+    def _path(self) -> str:
+        """The script's name, or the path of the user's own script in the client node."""
+        return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
-    def _wanted(self, parameters: Parameters) -> prepared.Prepared:
-        if self.tables == "bulk_insert":
-            return prepared.Prepared("bulk_insert", parameters.threads, 0)
-        if self.tables == "own":
-            hashed = hashlib.sha256((self.text or "").encode()).hexdigest()
-            return prepared.Prepared(
-                "lua", parameters.tables, parameters.rows_per_table, f"{self.script} {hashed[:12]}"
-            )
-        return prepared.Prepared("oltp", parameters.tables, parameters.rows_per_table)
+    def _wrapped(self, parameters: Parameters) -> Mapping[str, str]:
+        return zipfian_around(self._path) if parameters.distribution == "zipfian" else {}
 
-    def _make(self, session: Session, log: Path) -> float:
-        began = time.monotonic()
-        prepared.clear(session)
-        if self.tables == "own" and _CLEANS_UP.search(self.text or ""):
-            # Removes what it made before; it fails where there is nothing.
-            run_load(session.stack, session.client, self._own_argv(session, "cleanup"), PREPARE_LIMIT_S, log, _ignore)
-        errors = ErrorCount()
-
-        def read(line: str) -> None:
-            errors.feed(line)
-            if line.startswith(("Creating", "Inserting")):
-                session.on_event(Progress("prepare", f"{line.rstrip('.')} ({time.monotonic() - began:.0f} s)"))
-
-        code = run_load(session.stack, session.client, self._prepare_argv(session), PREPARE_LIMIT_S, log, read)
-        if code or errors.first_fatal:
-            raise WorkloadError(f"data could not be prepared: {errors.first_fatal or f'sysbench exit code {code}'}")
-        return round(time.monotonic() - began, 1)
-
-    def _base_argv(self, session: Session, script: str, entry: EntryPoint) -> list[str]:
-        parameters = session.parameters
+    def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
+        options = {} if script == PREPARE_OLTP else self.script_options
         return [
             *sysbench_argv(script, entry),
             *(sizes if self._is_sized else []),
-            *(as_option(name, value) for name, value in self._script_options(script).items()),
+            *(as_option(name, value) for name, value in options.items()),
+            f"--threads={threads}",
         ]
 
-    def _script_options(self, script: str) -> Mapping[str, OptionValue]:
-        """The standard preparation takes no transaction options."""
-        return {} if script == PREPARE_OLTP else self.script_options
 
-    @property
-    def _script(self) -> str:
-        """Its name, or the path of the user's own script in the client node."""
-        return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
+def zipfian_around(script: str) -> Mapping[str, str]:
+    """Files (path → text) whose ZIPFIAN_SCRIPT runs a script, by name or path in the client node, on Zipf's keys.
 
-    def _load_script(self, distribution: str) -> str:
-        """The script of a load, or its wrapper where sysbench itself cannot draw the keys."""
-        wrapped = zipfian.around(self._script, distribution)
-        return f"{folder_of(wrapped)}/{zipfian.SCRIPT}" if wrapped else self._script
-
-    def _own_argv(self, session: Session, *command: str) -> list[str]:
-        writer, threads = session.writer, session.parameters.threads
-        return [*self._base_argv(session, self._script, writer), f"--threads={threads}", *command]
-
-    def _prepare_argv(self, session: Session) -> list[str]:
-        seed = f"--rand-seed={prepared.ROWS_SEED}"  # by default sysbench seeds with the time
-        if self.tables != "oltp":
-            return self._own_argv(session, seed, "prepare")
-        threads, writer = min(session.parameters.tables, MOST_PREPARE_THREADS), session.writer
-        argv = self._base_argv(session, PREPARE_OLTP, writer)
-        return [*argv, f"--threads={threads}", seed, "prepare"]
-
-    def _argv(self, session: Session, phase: Phase) -> list[str]:
-        parameters, entry = session.parameters, session.entry
-        argv = [
-            *self._base_argv(session, self._load_script(parameters.distribution), entry),
-            f"--threads={parameters.threads}",
-            f"--time={phase_seconds(parameters, phase)}",
-            "--events=0",
-            "--report-interval=1",
-            "--percentile=95",
-            "--histogram",
-            f"--rand-type={zipfian.rand_type(parameters.distribution)}",
-            # The warm-up draws different rows, or the run would find exactly its own rows warm.
-            f"--rand-seed={session.seed + (phase == 'warm-up')}",
-        ]
-        if parameters.rate_per_s is not None:
-            argv.append(f"--rate={parameters.rate_per_s}")
-        if entry.multiplexes or self.db_ps_mode == "disable":
-            argv.append("--db-ps-mode=disable")
-        if self.thread_init_timeout_s != INIT_TIMEOUT_S and _knows(session, _INIT_TIMEOUT):
-            argv.append(f"{_INIT_TIMEOUT}={self.thread_init_timeout_s}")
-        if any(server.topology == "gr" for server in session.servers):
-            codes = ",".join(map(str, (*IGNORED_BY_DEFAULT, _ROLLED_BACK_BY_GROUP)))
-            argv.append(f"--mysql-ignore-errors={codes}")
-        return [*argv, "run"]
+    sysbench 1.0 does not have this distribution: `zipfian.lua` comes first.
+    """
+    call = "dofile" if script.endswith(".lua") else "require"
+    draw = files(common).joinpath("zipfian.lua").read_text(encoding="utf-8")
+    return {ZIPFIAN_SCRIPT: f'{draw}{call}("{script}")\n'}
 
 
 def script_of(name: str, text: str) -> Sysbench:
@@ -292,10 +244,6 @@ def script_of(name: str, text: str) -> Sysbench:
     return Sysbench(script=name, tables=tables, text=text)
 
 
-def _ignore(line: str) -> None:
-    """The line is in the log already."""
-
-
 def _knows(session: Session, option: str) -> bool:
     """Whether the client node's sysbench has an option: 1.0 always gives its threads 30 s to connect."""
     known = option in session.stack.run(session.client, ["sysbench", "--help"]).stdout
@@ -304,68 +252,3 @@ def _knows(session: Session, option: str) -> bool:
             Progress("load", f"this sysbench has no {option}; it gives its threads {INIT_TIMEOUT_S} s to connect")
         )
     return known
-
-
-class _Reader:
-    """Follows a load line by line: reports each second, keeps what the metrics need."""
-
-    def __init__(self, session: Session, phase: Phase) -> None:
-        self._session = session
-        self._phase = phase
-        self._errors = ErrorCount()
-        self._rest: list[str] = []
-        self._tps: list[float] = []
-
-    def read(self, line: str) -> None:
-        self._errors.feed(line)
-        second = parse_second(line, self._phase, self._errors.by_code.total())
-        if second is None:
-            self._rest.append(line)
-            return
-        self._tps.append(second.tps)
-        self._session.on_event(second)
-
-    def failure(self, code: int) -> str | None:
-        """Why the load counts as failed; None when it does not."""
-        if self._errors.first_fatal:
-            return self._errors.first_fatal
-        if code == TIMED_OUT:
-            return f"sysbench was terminated: still running {OVERTIME_S} s after its time"
-        if code or parse_summary(self._rest) is None:
-            return f"sysbench exited with code {code} and printed no statement summary"
-        return None
-
-    def metrics(self) -> Metrics:
-        """Metrics of the phase; without a summary, only the errors."""
-        by_code = self._errors.counted()
-        base = Metrics(
-            errors=sum(by_code.values()),
-            errors_by_code=by_code,
-            tps_sd_1s=round(statistics.stdev(self._tps), 2) if len(self._tps) > 1 else None,
-            points_1s=len(self._tps),
-        )
-        summary = parse_summary(self._rest)
-        return base.model_copy(update=_figures(summary)) if summary else base
-
-
-def _figures(summary: Summary) -> dict[str, float | int | None]:
-    seconds = summary.total_s
-    events = summary.transactions > 0
-    return {
-        "tps": round(summary.transactions / seconds, 2),
-        "qps": round(summary.queries / seconds, 2),
-        "reads_per_s": round(summary.reads / seconds, 2),
-        "writes_per_s": round(summary.writes / seconds, 2),
-        "latency_avg_ms": summary.latency_avg_ms if events else None,
-        "latency_p50_ms": percentile(summary.buckets, 50),
-        "latency_p95_ms": percentile(summary.buckets, 95),
-        "latency_p99_ms": percentile(summary.buckets, 99),
-        "latency_max_ms": summary.latency_max_ms if events else None,
-        "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
-        "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
-        "transactions": summary.transactions,
-        "queries": summary.queries,
-        "measured_s": summary.total_s,
-        "conflicts": summary.conflicts,
-        "reconnects": summary.reconnects,
-    }

@@ -6,7 +6,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.workloads.common.histogram import PRECISION_PERCENT, Histogram, bucket_of, upper_us
+from sandbox.workloads.common.load_output import PRECISION_PERCENT, Histogram, upper_us
+from unit.workloads.histograms import bucket_of, printed
 
 LATENCIES = st.integers(0, 10**11)
 
@@ -25,9 +26,7 @@ def test_small_values_are_exact() -> None:
 
 @given(st.lists(LATENCIES, min_size=1, max_size=200), st.sampled_from([50, 95, 99, 100]))
 def test_a_percentile_is_the_value_of_its_rank(values: list[int], percent: float) -> None:
-    histogram = Histogram()
-    for value in values:
-        histogram.add(value)
+    histogram = Histogram(**printed(*values))
     exact = sorted(values)[max(1, int(len(values) * percent / 100 + 0.5)) - 1]
     told = histogram.percentile_us(percent)
     assert told is not None and exact <= told <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
@@ -41,9 +40,8 @@ def test_nothing_counted_has_no_percentile() -> None:
 def test_parts_add_up_and_survive_json() -> None:
     draw = random.Random(1)
     values = [draw.randint(0, 10**6) for _ in range(1000)]
-    whole, parts = Histogram(), [Histogram(), Histogram()]
-    for place, value in enumerate(values):
-        whole.add(value)
-        parts[place % 2].add(value)
-    parts[0].merge(Histogram.from_json(**json.loads(json.dumps(parts[1].as_json()))))
-    assert parts[0].as_json() == whole.as_json()
+    whole, parts = Histogram(**printed(*values)), [Histogram(**printed(*values[place::2])) for place in range(2)]
+    told = json.dumps(printed(*values[1::2]))
+    parts[0].merge(Histogram(**json.loads(told)))
+    assert parts[0].counts == whole.counts and parts[0].latencies() == whole.latencies()
+    assert (parts[0].sum_us, parts[0].max_us) == (whole.sum_us, whole.max_us)

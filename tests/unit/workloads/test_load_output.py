@@ -3,16 +3,8 @@
 import json
 from typing import Any
 
-from sandbox.workloads.common.histogram import Histogram
-from sandbox.workloads.common.load_output import LoadOutput
-
-
-def histogram(*values_us: int) -> dict[str, object]:
-    """A histogram as it is printed."""
-    made = Histogram()
-    for value in values_us:
-        made.add(value)
-    return made.as_json()
+from sandbox.workloads.common.load_output import EngineOutput
+from unit.workloads.histograms import printed
 
 
 def second(number: int, **changed: Any) -> dict[str, Any]:
@@ -29,31 +21,31 @@ def busy(number: int, **changed: Any) -> dict[str, Any]:
 
 def summary(seconds: float, **changed: Any) -> dict[str, Any]:
     """Ten reads of 1 to 10 ms, one fill, two conflicts."""
-    kinds = {"read": histogram(*range(1000, 11_000, 1000)), "fill": histogram(500_000)}
+    kinds = {"read": printed(*range(1000, 11_000, 1000)), "fill": printed(500_000)}
     counts = {"connections": 2, "reads": 10, "writes": 3, "others": 4}
     found = {"conflicts": {"1213": 1, "expected": 1}, "errors": {}, "background": ["fill"], "kinds": kinds}
     return {"summary": {"seconds": seconds, **counts, **found, **changed}}
 
 
-def feed(output: LoadOutput, *lines: Any) -> list[Any]:
+def feed(output: EngineOutput, *lines: Any) -> list[Any]:
     """Seconds of some lines."""
     return [output.feed(line if isinstance(line, str) else json.dumps(line)) for line in lines]
 
 
 def test_a_second_is_reported() -> None:
-    (found,) = feed(LoadOutput("measure"), busy(3))
+    (found,) = feed(EngineOutput("measure"), busy(3))
     assert (found.phase, found.second, found.threads) == ("measure", 3, 8)
     assert (found.tps, found.qps, found.reads_per_s, found.writes_per_s) == (10, 17, 10, 3)
     assert found.p95_ms == 10.047 and found.conflicts_per_s == 2 and found.errors == 0
 
 
 def test_a_second_without_an_end_has_no_percentile() -> None:
-    (found,) = feed(LoadOutput("measure"), second(1))
+    (found,) = feed(EngineOutput("measure"), second(1))
     assert found.tps == 0 and found.p95_ms is None
 
 
 def test_figures_leave_out_what_accompanies_the_load() -> None:
-    output = LoadOutput("measure")
+    output = EngineOutput("measure")
     feed(output, busy(1), second(2), summary(2.0))
     metrics = output.metrics()
     assert (metrics.tps, metrics.qps, metrics.transactions, metrics.queries) == (5.0, 8.5, 10, 17)
@@ -67,7 +59,7 @@ def test_figures_leave_out_what_accompanies_the_load() -> None:
 
 
 def test_errors_are_counted_by_code_and_the_first_is_named() -> None:
-    output = LoadOutput("measure")
+    output = EngineOutput("measure")
     (found, *_) = feed(
         output,
         busy(1, errors=2),
@@ -81,7 +73,7 @@ def test_errors_are_counted_by_code_and_the_first_is_named() -> None:
 
 
 def test_a_load_that_broke_off_has_no_figures() -> None:
-    output = LoadOutput("measure")
+    output = EngineOutput("measure")
     assert feed(output, "Initializing worker threads...", "FATAL: no such module", "") == [None] * 3
     metrics = output.metrics()
     assert metrics.tps is None and metrics.conflicts is None and metrics.latency_p95_ms is None

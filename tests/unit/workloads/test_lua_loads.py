@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from sandbox.errors import SandboxError
-from sandbox.workloads.common.histogram import Histogram
 from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Progress, WorkloadError, refuse_unused
 from sandbox.workloads.common.registry import workload_files
@@ -19,6 +18,7 @@ from sandbox.workloads.statements import Statements, kind_of
 from sandbox.workloads.sysbench import Sysbench
 from sandbox.workloads.tpcc import CONDITIONS, Tpcc
 from unit.fake_stack import PASSWORD, FakeStack
+from unit.workloads.histograms import printed
 from unit.workloads.test_sysbench import PARAMETERS, session_of
 
 LOADS = [Tpcc(), Ingest(), Ddl(), ConnectionStorm(), Statements(text="SELECT 1;")]
@@ -26,11 +26,9 @@ LOADS = [Tpcc(), Ingest(), Ddl(), ConnectionStorm(), Statements(text="SELECT 1;"
 
 def load_lines() -> list[str]:
     """What a load of one second prints."""
-    histogram = Histogram()
-    histogram.add(1500)
     counts = {"connections": 0, "reads": 1, "writes": 0, "others": 0}
     second = {"second": 1, "threads": 4, "transactions": 1, "p95_us": 1500, "conflicts": {}, "errors": 0, **counts}
-    kinds = {"connect": histogram.as_json()}
+    kinds = {"connect": printed(1500)}
     summary = {"seconds": 1.0, "conflicts": {}, "errors": {}, "background": [], "kinds": kinds, **counts}
     return [json.dumps(second), json.dumps({"summary": summary})]
 

@@ -10,8 +10,7 @@ from sandbox.errors import SandboxError
 from sandbox.stack.protocol import EntryPoint, ExecResult
 from sandbox.workloads.common.model import Event, Parameters, Second, Session, WorkloadError
 from sandbox.workloads.common.prepared import ROWS_SEED
-from sandbox.workloads.common.zipfian import SCRIPT, around
-from sandbox.workloads.sysbench import Sysbench, script_of
+from sandbox.workloads.sysbench import ZIPFIAN_SCRIPT, Sysbench, script_of, zipfian_around
 from unit.fake_stack import PASSWORD, FakeStack, captured, server
 
 MARKED: dict[str, list[Any]] = {"sbtest": ["oltp", 4, 1000, ""]}
@@ -61,8 +60,8 @@ def test_keys_by_zipfs_law_are_drawn_by_a_script_of_ours(tmp_path: Path) -> None
     Sysbench(script="oltp_read_write").load(session, "measure", tmp_path / "load.log")
     argv = load_argv(stack)
     assert argv[2].endswith("/zipfian_load.lua") and "--rand-type=uniform" in argv
-    assert around("oltp_read_write", "zipfian")[SCRIPT].endswith('\nrequire("oltp_read_write")\n')
-    assert around("/tmp/x/mine.lua", "zipfian")[SCRIPT].endswith('\ndofile("/tmp/x/mine.lua")\n')
+    assert zipfian_around("oltp_read_write")[ZIPFIAN_SCRIPT].endswith('\nrequire("oltp_read_write")\n')
+    assert zipfian_around("/tmp/x/mine.lua")[ZIPFIAN_SCRIPT].endswith('\ndofile("/tmp/x/mine.lua")\n')
 
 
 def test_the_warm_up_draws_other_rows(tmp_path: Path) -> None:

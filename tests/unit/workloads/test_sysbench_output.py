@@ -4,12 +4,12 @@ from itertools import pairwise
 
 import pytest
 
+from sandbox.workloads.common.load_output import percentile
 from sandbox.workloads.common.sysbench_output import (
     HISTOGRAM_PRECISION_PERCENT,
     ErrorCount,
     parse_second,
     parse_summary,
-    percentile,
 )
 from unit.fake_stack import captured
 

@@ -1,13 +1,118 @@
-"""Parses the output of `engine.lua`: JSON lines of seconds, errors and the summary. Pure."""
+"""Reads the output of a load; that of `engine.lua`: JSON lines of seconds, errors and the summary. Pure."""
 
 import json
 import statistics
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.results.record import KindMetrics, Metrics
-from sandbox.workloads.common.histogram import PRECISION_PERCENT, RESOLUTION_MS, Histogram
+from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT
 from sandbox.workloads.common.model import Phase, Second
+
+_SUB_BUCKET_BITS = 7
+
+PRECISION_PERCENT = 100 / (1 << _SUB_BUCKET_BITS)
+"""Relative precision of a latency: a bucket is exact below 256 µs; then there are 128 for each doubling."""
+
+RESOLUTION_MS = 0.001
+"""Buckets hold whole microseconds."""
+
+
+class LoadOutput(ABC):
+    """The output read so far."""
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.tps: list[float] = []
+        """Of each second."""
+        self.last_foreign: str | None = None
+        """The last line that was not the script's own: sysbench's message when it fails."""
+
+    @property
+    @abstractmethod
+    def first_error(self) -> str | None:
+        """The first error of a server or of the load; None without one."""
+
+    @abstractmethod
+    def failure(self, code: int) -> str | None:
+        """Why a load that ended with this exit code counts as failed; None when it does not."""
+
+    @abstractmethod
+    def feed(self, line: str) -> Second | None:
+        """Reads a line; returns the second that it reports, if any."""
+
+    @abstractmethod
+    def errors_by_code(self) -> dict[str, int]:
+        """Errors of the phase; a failure without any code counts as one ``unknown``."""
+
+    @abstractmethod
+    def figures(self) -> Mapping[str, Any]:
+        """The metrics that come from the summary; empty without one."""
+
+    def metrics(self) -> Metrics:
+        """Metrics of the phase; without a summary, only the errors."""
+        by_code = self.errors_by_code()
+        base = Metrics(
+            errors=sum(by_code.values()),
+            errors_by_code=by_code,
+            tps_sd_1s=round(statistics.stdev(self.tps), 2) if len(self.tps) > 1 else None,
+            points_1s=len(self.tps),
+        )
+        return base.model_copy(update=self.figures())
+
+
+def percentile(buckets: Iterable[tuple[float, int]], percent: float) -> float | None:
+    """Value at or below which ``percent`` of the events lie (nearest rank, as sysbench counts); None without events.
+
+    ``buckets``: (upper value, events), in ascending order.
+    """
+    counted = list(buckets)
+    wanted = max(1, int(sum(count for _, count in counted) * percent / 100 + 0.5))
+    seen = 0
+    for value, count in counted:
+        seen += count
+        if seen >= wanted:
+            return value
+    return None
+
+
+def upper_us(bucket: int) -> int:
+    """Largest value of a bucket of the engine, µs."""
+    shift = max(0, (bucket >> _SUB_BUCKET_BITS) - 1)
+    return (((bucket - (shift << _SUB_BUCKET_BITS)) + 1) << shift) - 1
+
+
+class Histogram:
+    """Latencies in buckets whose width grows with the value, as HdrHistogram has them; sum and maximum are exact."""
+
+    def __init__(self, counts: Iterable[tuple[int, int]] = (), sum_us: int = 0, max_us: int = 0) -> None:
+        self.counts = Counter({int(bucket): int(count) for bucket, count in counts})
+        self.sum_us, self.max_us = sum_us, max_us
+
+    def merge(self, other: "Histogram") -> None:
+        """Adds the counts of another one."""
+        self.counts += other.counts
+        self.sum_us += other.sum_us
+        self.max_us = max(self.max_us, other.max_us)
+
+    @property
+    def count(self) -> int:
+        """Values counted."""
+        return self.counts.total()
+
+    def percentile_us(self, percent: float) -> float | None:
+        """Value at or below which ``percent`` of the values lie, µs; None without values."""
+        found = percentile(((upper_us(bucket), count) for bucket, count in sorted(self.counts.items())), percent)
+        return None if found is None else min(found, self.max_us)
+
+    def latencies(self) -> dict[str, float | None]:
+        """Average, percentiles and maximum by the names of `Metrics`, ms; None without values."""
+        count = self.count
+        figures = {f"p{percent}": self.percentile_us(percent) for percent in (50, 95, 99)}
+        figures = {"avg": self.sum_us / count if count else None, **figures, "max": self.max_us if count else None}
+        return {f"latency_{name}_ms": None if us is None else round(us / 1000, 3) for name, us in figures.items()}
 
 
 def parse_line(line: str) -> dict[str, Any] | None:
@@ -19,17 +124,25 @@ def parse_line(line: str) -> dict[str, Any] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-@dataclass
-class LoadOutput:
-    """The output read so far."""
+class EngineOutput(LoadOutput):
+    """The output of `engine.lua`."""
 
-    phase: Phase
-    tps: list[float] = field(default_factory=list)
-    errors: int = 0
     first_error: str | None = None
-    last_foreign: str | None = None
-    """The last line that was not the engine's: sysbench's message when it fails."""
-    summary: dict[str, Any] | None = None
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(phase)
+        self.errors = 0
+        self.summary: dict[str, Any] | None = None
+
+    def failure(self, code: int) -> str | None:
+        """With sysbench's message where there is no error of a server."""
+        if self.first_error:
+            return self.first_error
+        if code == TIMED_OUT:
+            return f"the load was terminated: still running {OVERTIME_S} s after its time"
+        if code or self.summary is None:
+            return f"the load failed with exit code {code}: {self.last_foreign or 'no summary'}"
+        return None
 
     def feed(self, line: str) -> Second | None:
         """Reads a line; returns the second that it reports, if any."""
@@ -62,65 +175,41 @@ class LoadOutput:
             errors=self.errors,
         )
 
-    def metrics(self) -> Metrics:
-        """Metrics of the phase; only the errors for a load that had no time or printed no summary."""
+    def errors_by_code(self) -> dict[str, int]:
+        """As the summary has them."""
+        by_code: dict[str, int] = self.summary["errors"] if self.summary else {}
+        return by_code or ({"unknown": 1} if self.first_error else {})
+
+    def figures(self) -> Mapping[str, Any]:
+        """Kinds that accompany the load stand alone; a load that had no time has no figures."""
         summary = self.summary
-        by_code = summary["errors"] if summary else {}
-        if not by_code and self.first_error:
-            by_code = {"unknown": 1}
-        base = Metrics(
-            errors=sum(by_code.values()),
-            errors_by_code=by_code,
-            tps_sd_1s=round(statistics.stdev(self.tps), 2) if len(self.tps) > 1 else None,
-            points_1s=len(self.tps),
-        )
-        return base.model_copy(update=_figures(summary)) if summary and summary["seconds"] else base
+        if summary is None or not summary["seconds"]:
+            return {}
+        seconds = summary["seconds"]
+        kinds = {name: Histogram(**content) for name, content in summary["kinds"].items()}
+        merged = Histogram()
+        for name in kinds.keys() - {*summary["background"]}:
+            merged.merge(kinds[name])
+        queries = summary["reads"] + summary["writes"] + summary["others"]
+        return {
+            "tps": round(merged.count / seconds, 2),
+            "qps": round(queries / seconds, 2),
+            "reads_per_s": round(summary["reads"] / seconds, 2),
+            "writes_per_s": round(summary["writes"] / seconds, 2),
+            **merged.latencies(),
+            "latency_resolution_ms": RESOLUTION_MS,
+            "latency_precision_percent": PRECISION_PERCENT,
+            "transactions": merged.count,
+            "queries": queries,
+            "connections": summary["connections"],
+            "measured_s": seconds,
+            "conflicts": sum(summary["conflicts"].values()),
+            "conflicts_by_code": summary["conflicts"],
+            "reconnects": 0,
+            "by_kind": {name: _of_kind(each, seconds, name in summary["background"]) for name, each in kinds.items()},
+        }
 
 
-def _figures(summary: dict[str, Any]) -> dict[str, Any]:
-    seconds = summary["seconds"]
-    kinds = {name: Histogram.from_json(**content) for name, content in summary["kinds"].items()}
-    merged = Histogram()
-    for name, histogram in kinds.items():
-        if name not in summary["background"]:
-            merged.merge(histogram)
-    queries = summary["reads"] + summary["writes"] + summary["others"]
-    return {
-        "tps": round(merged.count / seconds, 2),
-        "qps": round(queries / seconds, 2),
-        "reads_per_s": round(summary["reads"] / seconds, 2),
-        "writes_per_s": round(summary["writes"] / seconds, 2),
-        **_latencies(merged),
-        "latency_resolution_ms": RESOLUTION_MS,
-        "latency_precision_percent": PRECISION_PERCENT,
-        "transactions": merged.count,
-        "queries": queries,
-        "connections": summary["connections"],
-        "measured_s": seconds,
-        "conflicts": sum(summary["conflicts"].values()),
-        "conflicts_by_code": summary["conflicts"],
-        "reconnects": 0,
-        "by_kind": {
-            name: KindMetrics(
-                transactions=histogram.count,
-                tps=round(histogram.count / seconds, 2),
-                background=name in summary["background"],
-                **_latencies(histogram),
-            )
-            for name, histogram in kinds.items()
-        },
-    }
-
-
-def _latencies(histogram: Histogram) -> dict[str, float | None]:
-    count = histogram.count
-    percentiles = {f"latency_p{percent}_ms": _ms(histogram.percentile_us(percent)) for percent in (50, 95, 99)}
-    return {
-        "latency_avg_ms": _ms(histogram.sum_us / count) if count else None,
-        **percentiles,
-        "latency_max_ms": _ms(histogram.max_us) if count else None,
-    }
-
-
-def _ms(value_us: float | None) -> float | None:
-    return None if value_us is None else round(value_us / 1000, 3)
+def _of_kind(histogram: Histogram, seconds: float, background: bool) -> KindMetrics:
+    tps = round(histogram.count / seconds, 2)
+    return KindMetrics(transactions=histogram.count, tps=tps, background=background, **histogram.latencies())

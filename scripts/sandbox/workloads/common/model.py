@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -105,16 +105,41 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class DataNeed:
-    """The data a workload works on.
+class PreparedData:
+    """The data a workload works on: the family of its tables, how many, rows in each (None: they differ).
 
-    ``prefix``: of its tables; data of another prefix can exist next to it. ``key``: distinguishes it from other data of
-    its prefix. ``rows``: about how many a preparation makes.
+    ``details``: what else distinguishes it. The names of its tables start with ``prefix``; data of another prefix can
+    exist next to it.
     """
 
-    prefix: str
-    key: str
-    rows: int
+    tables: str
+    table_count: int
+    rows_per_table: int | None
+    details: str = ""
+    prefix: str = "sbtest"
+    different_rows: int = field(default=0, compare=False)
+    """About how many rows a preparation makes where the tables differ."""
+
+    @property
+    def key(self) -> str:
+        """Distinguishes it from other data of its prefix."""
+        rows = f" of {self.rows_per_table} rows" if self.rows_per_table is not None else ""
+        return ", ".join(filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details]))
+
+    @property
+    def rows(self) -> int:
+        """About how many rows a preparation makes."""
+        return self.table_count * self.rows_per_table if self.rows_per_table is not None else self.different_rows
+
+    def record(self, seconds: float | None) -> PreparationRecord:
+        """The data as the record shows it; ``seconds``: time to make it, None where it was reused."""
+        return PreparationRecord(
+            tables=self.table_count,
+            rows_per_table=self.rows_per_table,
+            details=self.details or None,
+            reused=seconds is None,
+            seconds=seconds,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +181,7 @@ class Workload(BaseModel, ABC):
             text = f"{name}: {expected(first)} ({type(self).model_fields[name].description})"
             raise SandboxError(f"OPTIONS: {name}={first['input']} is not valid", text, "try: make help") from error
 
-    def data_needed(self, parameters: Parameters) -> DataNeed | None:  # noqa: ARG002  (some need none)
+    def data_needed(self, parameters: Parameters) -> PreparedData | None:  # noqa: ARG002  (some need none)
         """Its data; None where it needs none."""
         return None
 

@@ -1,12 +1,11 @@
 """The prepared data: recorded next to the data itself, so that the record goes where the data goes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sandbox.errors import SandboxError
-from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import StackNode
-from sandbox.workloads.common.model import Session, WorkloadError
+from sandbox.workloads.common.model import PreparedData, Session, WorkloadError
 from sandbox.workloads.common.sql import QueryResult, Statement, ask, target_at, targets_of
 
 ROWS_SEED = 1
@@ -26,35 +25,7 @@ _NOTHING_THERE = (1146, 1049)
 """Errors of a missing table or a missing schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Prepared data: the family of tables, how many, rows in each (None: they differ), what else distinguishes it.
-
-    The names of its tables start with ``prefix``; data of another prefix can exist next to it.
-    """
-
-    tables: str
-    table_count: int
-    rows_per_table: int | None
-    details: str = ""
-    prefix: str = "sbtest"
-
-    def __str__(self) -> str:
-        rows = f" of {self.rows_per_table} rows" if self.rows_per_table is not None else ""
-        return ", ".join(filter(None, [self.tables, f"{self.table_count} tables{rows}", self.details]))
-
-    def record(self, seconds: float | None) -> PreparationRecord:
-        """The data as the record shows it; ``seconds``: time to make it, None where it was reused."""
-        return PreparationRecord(
-            tables=self.table_count,
-            rows_per_table=self.rows_per_table,
-            details=self.details or None,
-            reused=seconds is None,
-            seconds=seconds,
-        )
-
-
-def find(session: Session, prefix: str = "sbtest") -> Prepared | None:
+def find(session: Session, prefix: str) -> PreparedData | None:
     """The data of a completed preparation, None without one. Raises WorkloadError when the writer fails."""
     query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
     answer = _ask_writer(session, (query, (prefix,)))
@@ -66,23 +37,17 @@ def find(session: Session, prefix: str = "sbtest") -> Prepared | None:
         return None
     family, count, rows_per_table, details = rows[0]
     each = None if rows_per_table is None else int(rows_per_table)
-    return Prepared(str(family), int(str(count)), each, str(details), prefix)
+    return PreparedData(str(family), int(str(count)), each, str(details), prefix)
 
 
-def mark(session: Session, prepared: Prepared) -> None:
+def mark(session: Session, data: PreparedData) -> None:
     """Marks data as complete; only called after a successful preparation."""
-    values = (
-        prepared.prefix,
-        prepared.tables,
-        prepared.table_count,
-        prepared.rows_per_table,
-        prepared.details,
-    )
+    values = (data.prefix, data.tables, data.table_count, data.rows_per_table, data.details)
     written = _ask_writer(session, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
     _require(written, "the mark of prepared data could not be written")
 
 
-def clear(session: Session, prefix: str = "sbtest") -> None:
+def clear(session: Session, prefix: str) -> None:
     """Drops the mark of a prefix, then its tables; leftovers of an interruption do not count as prepared.
 
     Raises SandboxError (exit 2) for foreign tables in an external server's schema, WorkloadError otherwise.

@@ -2,9 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT
+from sandbox.workloads.common.load_output import LoadOutput, percentile
 from sandbox.workloads.common.model import Phase, Second
 
 # sysbench.c keeps 1024 buckets from 0.001 ms to 100 s at equal ratios (sb_histogram_init).
@@ -117,13 +120,62 @@ def parse_summary(lines: Iterable[str]) -> Summary | None:
     )
 
 
-def percentile(buckets: Sequence[tuple[float, int]], percent: float) -> float | None:
-    """Value below which ``percent`` of the events lie, ms, counted as sysbench does; None without events."""
-    events = sum(count for _, count in buckets)
-    wanted = max(1, int(events * percent / 100 + 0.5))
-    seen = 0
-    for value, count in buckets:
-        seen += count
-        if seen >= wanted:
-            return value
-    return None
+class SysbenchOutput(LoadOutput):
+    """The output of a script that prints sysbench's own report."""
+
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(phase)
+        self._errors = ErrorCount()
+        self._rest: list[str] = []
+
+    @property
+    def first_error(self) -> str | None:
+        """The first fatal one."""
+        return self._errors.first_fatal
+
+    def feed(self, line: str) -> Second | None:
+        """Reads a line; returns the second that it reports, if any."""
+        self._errors.feed(line)
+        second = parse_second(line, self.phase, self._errors.by_code.total())
+        if second is None:
+            self._rest.append(line)
+        else:
+            self.tps.append(second.tps)
+        return second
+
+    def failure(self, code: int) -> str | None:
+        """The first error, else how sysbench ended."""
+        if self.first_error:
+            return self.first_error
+        if code == TIMED_OUT:
+            return f"sysbench was terminated: still running {OVERTIME_S} s after its time"
+        if code or parse_summary(self._rest) is None:
+            return f"sysbench exited with code {code} and printed no statement summary"
+        return None
+
+    def errors_by_code(self) -> dict[str, int]:
+        """As `ErrorCount` counts them."""
+        return self._errors.counted()
+
+    def figures(self) -> Mapping[str, Any]:
+        """Percentiles come from the histogram."""
+        summary = parse_summary(self._rest)
+        if summary is None:
+            return {}
+        seconds, events = summary.total_s, summary.transactions > 0
+        return {
+            "tps": round(summary.transactions / seconds, 2),
+            "qps": round(summary.queries / seconds, 2),
+            "reads_per_s": round(summary.reads / seconds, 2),
+            "writes_per_s": round(summary.writes / seconds, 2),
+            "latency_avg_ms": summary.latency_avg_ms if events else None,
+            **{f"latency_p{percent}_ms": percentile(summary.buckets, percent) for percent in (50, 95, 99)},
+            "latency_max_ms": summary.latency_max_ms if events else None,
+            "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
+            "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
+            "transactions": summary.transactions,
+            "queries": summary.queries,
+            "measured_s": summary.total_s,
+            "conflicts": summary.conflicts,
+            "reconnects": summary.reconnects,
+        }

@@ -2,9 +2,8 @@
 
 from pydantic import Field
 
-from sandbox.workloads.common import prepared
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import Parameters
+from sandbox.workloads.common.model import Parameters, PreparedData
 
 PREFIX = "ddl_"
 
@@ -23,10 +22,6 @@ class Ddl(LuaLoad):
         """Threads of the accompanying load."""
         return self.load_threads
 
-    def wanted(self, parameters: Parameters) -> prepared.Prepared:  # noqa: ARG002  (the shape of a workload)
+    def data_needed(self, parameters: Parameters) -> PreparedData:  # noqa: ARG002  (the shape of a workload)
         """The table of the accompanying load; a run leaves no other."""
-        return prepared.Prepared("ddl", 1, self.load_rows, prefix=PREFIX)
-
-    def rows_made(self) -> int:
-        """Rows of that table."""
-        return self.load_rows
+        return PreparedData("ddl", 1, self.load_rows, prefix=PREFIX)

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from sandbox.workloads.common import prepared
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import OptionValue, Parameters
+from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData
 
 PREFIX = "ingest_"
 
@@ -28,9 +27,9 @@ class Ingest(LuaLoad):
         """Each phase starts with empty tables."""
         return True
 
-    def wanted(self, parameters: Parameters) -> prepared.Prepared:
+    def data_needed(self, parameters: Parameters) -> PreparedData:
         """Empty tables."""
-        return prepared.Prepared("ingest", parameters.tables, 0, f"{self.indexes} secondary indexes", PREFIX)
+        return PreparedData("ingest", parameters.tables, 0, f"{self.indexes} secondary indexes", PREFIX)
 
     def script_options(self, parameters: Parameters) -> Mapping[str, OptionValue]:
         """The options, with the number of tables."""

@@ -10,9 +10,9 @@ from pydantic import Field
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.results.record import PreparationRecord
-from sandbox.workloads.common import prepared
+from sandbox.workloads.common.in_client import ship
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import DataNeed, OptionValue, Parameters, Session
+from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData, Session
 from sandbox.workloads.sysbench import PREPARE_OLTP, Sysbench
 
 _READING = ("select", "show", "with", "values", "table", "explain", "describe", "desc")
@@ -70,20 +70,14 @@ class Statements(LuaLoad):
         """The size of sysbench's tables, where it uses them."""
         return super().uses | ({"tables", "rows_per_table"} if self.data == "oltp" else set())
 
-    def wanted(self, parameters: Parameters) -> prepared.Prepared | None:  # noqa: ARG002  (the shape of a workload)
-        """It makes no data of its own."""
-        return None
-
-    def data_needed(self, parameters: Parameters) -> DataNeed | None:
+    def data_needed(self, parameters: Parameters) -> PreparedData | None:
         """Sysbench's tables, where it uses them."""
         return None if self.data == "none" else Sysbench(script=PREPARE_OLTP).data_needed(parameters)
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
         """Ships the statements too, and makes sysbench's tables where ``data`` says so."""
-        super().prepare(session, log)
-        if self.data == "none":
-            return None
-        return Sysbench(script=PREPARE_OLTP).prepare(session, log)
+        ship(session.stack, session.client, self.scripts())
+        return None if self.data == "none" else Sysbench(script=PREPARE_OLTP).prepare(session, log)
 
     def script_options(self, parameters: Parameters) -> Mapping[str, OptionValue]:  # noqa: ARG002  (some need them)
         """The script has none."""

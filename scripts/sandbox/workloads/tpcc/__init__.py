@@ -7,9 +7,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.results.record import CheckRecord, PreparationRecord
-from sandbox.workloads.common import prepared
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import Parameters, Progress, Session
+from sandbox.workloads.common.model import Parameters, PreparedData, Progress, Session
 from sandbox.workloads.common.sql import ask, target_at
 
 PREFIX = "tpcc_"
@@ -68,14 +67,14 @@ class Tpcc(LuaLoad):
         default=20, ge=0, le=10_000, description="percentage of new orders after which the data is made again"
     )
 
-    def wanted(self, parameters: Parameters) -> prepared.Prepared:  # noqa: ARG002  (the shape of a workload)
-        """Nine tables."""
-        details = f"{self.warehouses} warehouses, {self.customers} customers a district, {self.items} items"
-        return prepared.Prepared("tpcc", len(TABLES), None, details, PREFIX)
+    def data_needed(self, parameters: Parameters) -> PreparedData:  # noqa: ARG002  (the shape of a workload)
+        """Nine tables.
 
-    def rows_made(self) -> int:
-        """A stock row for each item; for each customer, its own row, a history row, an order and its ten lines."""
-        return self.items + self.warehouses * (self.items + DISTRICTS * self.customers * (3 + 10))
+        A stock row for each item; for each customer, its own row, a history row, an order and its ten lines.
+        """
+        details = f"{self.warehouses} warehouses, {self.customers} customers a district, {self.items} items"
+        rows = self.items + self.warehouses * (self.items + DISTRICTS * self.customers * (3 + 10))
+        return PreparedData("tpcc", len(TABLES), None, details, PREFIX, rows)
 
     def fit(self, session: Session) -> bool:
         """Whether the data has not grown too much: each new order adds about ten rows."""

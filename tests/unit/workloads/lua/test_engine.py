@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.workloads.common.histogram import bucket_of
+from unit.workloads.histograms import bucket_of
 from unit.workloads.lua.script import Load, Server, ServerError, State
 
 PAIR = """
