@@ -9,7 +9,7 @@ from typing import Any
 from sandbox.report.text import duration, markdown_table, options_text, shown, tables_text
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
-from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, outcome_of, worse_in_both
+from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import NodeRecord, Record
 from sandbox.results.statistics.metrics import METRICS
@@ -86,22 +86,24 @@ def sentence(report: SmokeReport) -> str:
         return f"No regression: losses above {excluded} are excluded ({_found(report.first)})."
     if report.repetition is None:
         return f"Inconclusive: {_reason(report.first)} ({_found(report.first)}). {_would_have(report.first)}"
+    contradicted = report.repetition.state == "suspected"
+    reason = "one look rules out the loss that the other found" if contradicted else _reason(report.repetition)
     return (
         f"Inconclusive: the first look found {_found(report.first, report.first.worse)}; a fresh repetition did not "
-        f"confirm it: {_reason(report.repetition)} ({_found(report.repetition)}). {_would_have(report.repetition)}"
+        f"confirm it: {reason} ({_found(report.repetition)}). {_would_have(report.repetition)}"
     )
 
 
 def _worse(first: Look, again: Look) -> str:
-    both = worse_in_both(first, again)
     return (
-        f"Worse: {_found(first, both)}; a fresh repetition, on new stacks and with a new seed, confirmed it: "
-        f"{_found(again, both)}. Losses above {_caught(again)} are caught."
+        f"Worse: {_found(first, losses_beside(first, again))} in the first look; "
+        f"{_found(again, losses_beside(again, first))} in a fresh repetition, on new stacks and with a new seed. "
+        f"Losses above {_caught(again)} are caught."
     )
 
 
 def _reason(look: Look) -> str:
-    """Why a look is not a green light; for one that would be, why it does not confirm the other."""
+    """Why a look alone decides nothing; for a green one, why it does not confirm the other."""
     if look.incomplete:
         missing = [SPOKEN[each.metric] for each in look.findings if each.word == "not measured"]
         if missing and not look.failed:
@@ -111,7 +113,7 @@ def _reason(look: Look) -> str:
     if look.unfit:
         return "the base differs from itself"
     report = [reason for each in look.findings if (reason := _unclear(each))]
-    return "; ".join(report) or ("another metric is worse" if look.worse else "no loss that counts")
+    return "; ".join(report) or ("a loss that was not repeated" if look.worse else "no loss that counts")
 
 
 def _unclear(finding: Finding) -> str | None:

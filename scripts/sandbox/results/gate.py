@@ -59,6 +59,11 @@ class Finding:
         return self._share(self._bound)
 
     @property
+    def rules_out_a_loss(self) -> bool:
+        """Whether the interval lies wholly at or better than no change."""
+        return self.interval is not None and self.interval.high <= 0
+
+    @property
     def word(self) -> Word:
         """Worse: certain, and at least δ. Not worse: the interval excludes what matters, however noisy the host is.
 
@@ -148,7 +153,7 @@ class Look:
 
 
 def outcome_of(first: Look, repetition: Look | None) -> Outcome:
-    """The gate's outcome: worse only where a fresh repetition calls the same metric worse again.
+    """The gate's outcome: worse only where a fresh repetition finds a loss too, and neither rules out the other's.
 
     Only a suspicion is ever repeated, and only once: never "again until green".
     """
@@ -156,9 +161,15 @@ def outcome_of(first: Look, repetition: Look | None) -> Outcome:
         return first.state
     if repetition is not None and repetition.state == "environment":
         return "environment"
-    return "worse" if repetition and worse_in_both(first, repetition) else "inconclusive"
+    if repetition is None or repetition.state != "suspected":
+        return "inconclusive"
+    return "worse" if losses_beside(first, repetition) and losses_beside(repetition, first) else "inconclusive"
 
 
-def worse_in_both(first: Look, repetition: Look) -> frozenset[str]:
-    """The metrics that both looks call worse."""
-    return first.worse & repetition.worse if repetition.state == "suspected" else frozenset()
+def losses_beside(look: Look, other: Look) -> frozenset[str]:
+    """The metrics that a look calls worse, without those on which the other look rules out a loss.
+
+    The two looks need not agree on the metric: what costs processor time costs throughput too, and which of the two
+    passes its margin first is chance.
+    """
+    return look.worse - {each.metric for each in other.findings if each.rules_out_a_loss}

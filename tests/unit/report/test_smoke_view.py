@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sandbox.experiment.gate import METRICS
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.results.gate import LARGEST_MARGIN
+from sandbox.results.record import Record
 from unit.report.smoke_samples import look, records, told
 from unit.results.samples import sample_record
 
@@ -20,6 +22,7 @@ CRASHED = [
     for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     if record.block < 2
 ]
+
 SAMPLES: dict[str, SmokeReport] = {
     "no-regression": told(look()),
     "worse": told(look(head=0.55), look(head=0.54, seed=2)),
@@ -27,6 +30,17 @@ SAMPLES: dict[str, SmokeReport] = {
     "inconclusive": told(look(head=0.95, sd=0.05, seed=3, blocks=16)),
     "environment": told(look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]),
 }
+
+
+def changed(**factors: float) -> list[Record]:
+    """Runs in which the head differs from the base by these metrics alone."""
+    runs = records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
+    return [_scaled(record, factors) if record.cell == "variant-head" else record for record in runs]
+
+
+def _scaled(record: Record, factors: Mapping[str, float]) -> Record:
+    figures = {metric: factor * getattr(record.metrics, metric) for metric, factor in factors.items()}
+    return record.model_copy(update={"metrics": record.metrics.model_copy(update=figures)})
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -63,6 +77,21 @@ def test_the_block_that_is_thrown_away_is_in_no_figure() -> None:
 def test_a_head_that_is_better_is_no_regression_and_shows_by_how_much() -> None:
     text = sentence(told(look(head=1.5)))
     assert text.startswith("No regression") and "processor time -33." in text and "throughput +" in text
+
+
+def test_a_loss_that_each_look_finds_by_another_metric_is_worse_and_says_where() -> None:
+    cost, throughput = changed(server_cpu_ms_per_tx=1.25), changed(tps=0.8)
+    text = sentence(told(look(left=cost), look(left=throughput, seed=2)))
+    assert re.match(
+        r"Worse: processor time \+2\S+ \[\S+, \S+\] in the first look; throughput -\S+ \[\S+, \S+\] "
+        r"in a fresh repetition, on new stacks and with a new seed\. Losses above ", text
+    ), text  # fmt: skip
+
+
+def test_a_loss_that_the_other_look_rules_out_is_not_confirmed() -> None:
+    dearer = changed(server_cpu_ms_per_tx=1.25, tps=1.25)
+    text = sentence(told(look(left=dearer), look(left=changed(tps=0.8), seed=2)))
+    assert "did not confirm it: one look rules out the loss that the other found (" in text
 
 
 def test_a_canary_that_differs_is_told() -> None:

@@ -154,7 +154,12 @@ def test_a_head_of_which_every_run_failed_is_no_trouble_of_the_environment() -> 
         (look(SURE, SAME), None, "inconclusive", 3),
         (look(SURE, SAME), look(SURE, SAME), "worse", 1),
         (look(SURE, SAME), look(SURE, SURE), "worse", 1),
-        (look(SURE, SAME), look(SAME, SURE), "inconclusive", 3),
+        (look(SURE, SAME), look(SAME, SURE), "worse", 1),
+        (look(SAME, SURE), look(SURE, UNCLEAR), "worse", 1),
+        (look(SURE, BETTER), look(SAME, SURE), "inconclusive", 3),
+        (look(SURE, SAME), look(BETTER, SURE), "inconclusive", 3),
+        (look(SURE, BETTER), look(SURE, SURE), "worse", 1),
+        (look(SURE, SAME), look(SAME, SURE, blocks=7), "inconclusive", 3),
         (look(SURE, SAME), look(), "inconclusive", 3),
         (look(SURE, SAME), look(UNCLEAR, SAME, planned=16), "inconclusive", 3),
         (look(SURE, SAME), look(SURE, SAME, blocks=7), "inconclusive", 3),
@@ -163,7 +168,7 @@ def test_a_head_of_which_every_run_failed_is_no_trouble_of_the_environment() -> 
         (look(SURE, SAME), Look(None, BLOCKS), "environment", 4),
     ],
 )
-def test_worse_is_only_what_a_repetition_calls_worse_again(
+def test_worse_is_only_what_a_repetition_finds_too_by_whichever_metric(
     first: Look, again: Look | None, outcome: Outcome, code: int
 ) -> None:
     assert outcome_of(first, again) == outcome

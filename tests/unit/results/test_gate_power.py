@@ -1,5 +1,6 @@
 """The gate on simulated sittings, with noise as measured on a shared machine (docs/statistics.md, rule 12)."""
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import effect_of, judge, spread
 
 GATES = 100
+LOOKS = 500
 CALIBRATED = {"server_cpu_ms_per_tx": 0.033, "tps": 0.05}
 """sd of a pair of equal slices."""
 Loss = dict[str, float]
@@ -63,6 +65,16 @@ def test_the_same_against_the_same_is_green_and_never_worse(noisier: float, leas
     assert found["worse"] == 0 and found["no regression"] >= least * GATES, found
 
 
+@pytest.mark.parametrize("noisier", [1.0, 3.5])
+def test_of_the_same_looked_at_twice_less_than_one_gate_in_a_thousand_is_worse(noisier: float) -> None:
+    """Every look with every other is a gate: 500 of them are 249,500 gates."""
+    draw = np.random.default_rng(20261124)
+    looks = [looked(draw, {}, noisier) for _ in range(LOOKS)]
+    suspected = [look for look in looks if look.state == "suspected"]
+    worse = sum(outcome_of(*pair) == "worse" for pair in itertools.permutations(suspected, 2))
+    assert worse <= 0.001 * LOOKS * (LOOKS - 1)
+
+
 @pytest.mark.parametrize(
     ("change", "least"),
     [
@@ -75,6 +87,11 @@ def test_the_same_against_the_same_is_green_and_never_worse(noisier: float, leas
 def test_a_loss_is_called_worse_and_never_green(change: Loss, least: float) -> None:
     found = outcomes(change)
     assert found["worse"] >= least * GATES and found["no regression"] <= 0.02 * GATES, found
+
+
+def test_a_loss_of_both_metrics_is_called_worse_whichever_of_them_a_look_catches() -> None:
+    found = outcomes({"server_cpu_ms_per_tx": np.log(1.1), "tps": -np.log(1.1)}, 1.8)
+    assert found["worse"] >= 0.92 * GATES, found
 
 
 @pytest.mark.parametrize("noisier", [1.0, 2.5, 3.5])
