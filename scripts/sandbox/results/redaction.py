@@ -15,7 +15,7 @@ class SecretFoundError(Exception):
 
 def mask(text: str, secrets: Collection[str]) -> str:
     """``text`` with every known password replaced."""
-    for secret in secrets:
+    for secret in filter(None, secrets):  # every text contains the empty one
         text = text.replace(secret, MASK)
     return text
 
@@ -31,7 +31,7 @@ def mask_variables(variables: Mapping[str, str], secrets: Collection[str]) -> di
 
 def refuse_secrets(text: str, secrets: Collection[str], where: str) -> None:
     """Raises SecretFoundError if ``text`` contains a known password; ``where`` names the file for the message."""
-    for secret in secrets:
+    for secret in filter(None, secrets):
         if secret in text:
             line = text[: text.index(secret)].count("\n") + 1
             raise SecretFoundError(f"{where} is not saved: line {line} contains a password")

@@ -11,6 +11,12 @@ def test_text_is_masked() -> None:
     assert mask("password=Zx9Password000000000000a;", SECRETS) == f"password={MASK};"
 
 
+def test_an_empty_secret_masks_and_refuses_nothing() -> None:
+    assert mask("as it is", {""}) == "as it is"
+    assert mask_variables({"version": "9.7.0"}, {""}) == {"version": "9.7.0"}
+    refuse_secrets("as it is", {""}, "record.json")
+
+
 def test_variables_are_masked_by_name_and_by_value() -> None:
     variables = {
         "wsrep_sst_auth": "sst:other",
