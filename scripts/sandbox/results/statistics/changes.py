@@ -15,6 +15,8 @@ DRIFT_P = 0.01
 LARGEST_STEP = 3.0
 """In pooled standard deviations of the two sides."""
 _SHORTEST_SEGMENT = 5
+_ROUNDING = 1e-12
+"""As a share of the largest value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,8 @@ def _steps(series: Any) -> list[Shift]:
 
     mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
-    if noise == 0:
-        return [Shift("step", float(series[-1] - series[0]) / mean)] if len(set(series.tolist())) > 1 else []
+    if noise <= _ROUNDING * float(np.max(np.abs(series))):  # a straight line, which has no step
+        return []
     search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
     ends = search.predict(pen=3 * np.log(len(series)))
     segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]

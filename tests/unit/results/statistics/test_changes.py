@@ -49,6 +49,12 @@ def test_too_few_points_are_not_judged() -> None:
     assert changes([0.0] * 40) == []
 
 
+@pytest.mark.parametrize("end", [1600.0, 400.0, 1234.5])
+def test_a_straight_line_has_no_step(end: float) -> None:
+    assert [each.kind for each in changes(np.linspace(1000.0, end, POINTS).tolist()) or ()] == ["drift"]
+    assert [each.kind for each in changes([float(1000 + second) for second in range(POINTS)]) or ()] == ["drift"]
+
+
 def test_a_server_that_stops_is_not_steady() -> None:
     assert changes([1000.0] * 30 + [0.0] * 30)
 
