@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sandbox.report.text import levels_text, shown, varied
+from sandbox.report.text import figure, levels_text, shown, varied
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.statistics.metrics import METRICS
@@ -68,7 +68,7 @@ def _margin(verdicts: Sequence[Verdict]) -> str:
     """No test can show a difference of zero, only one smaller than the margin."""
     metric = METRICS[verdicts[0].metric]
     largest = max(verdict.judgement.effect.margin for verdict in verdicts if verdict.judgement)
-    return f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {largest:.4g} or more"
+    return f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {figure(largest)} or more"
 
 
 def _sizes(verdicts: Sequence[Verdict]) -> str:

@@ -7,7 +7,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.report.text import UNKNOWN, WIDTH, make_command, markdown_table, tables_text
+from sandbox.report.text import UNKNOWN, WIDTH, figure, make_command, markdown_table, tables_text
 from sandbox.results.record import Metrics, NodeRecord, Record
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
 
@@ -111,7 +111,7 @@ def _known_to(metrics: Metrics) -> str:
     median = metrics.latency_p50_ms
     if precision is None or not resolution or not median:
         return ""
-    return f"  (precision {max(precision, 100 * resolution / median):.3g} %)"
+    return f"  (precision {figure(max(precision, 100 * resolution / median), digits=3)} %)"
 
 
 def _conflicts(metrics: Metrics) -> str:
@@ -137,7 +137,7 @@ def _processor_time(record: Record) -> Iterator[tuple[str, str]]:
     """Per transaction by kind of node, then per node with its block I/O."""
     metrics, used = record.metrics, [node for node in record.nodes if node.cpu_s is not None]
     times = {name.partition("_")[0]: getattr(metrics, name) for name in PROCESSOR_TIME}
-    times_text = [f"{kind} {value:.4g}" for kind, value in times.items() if value is not None]
+    times_text = [f"{kind} {figure(value)}" for kind, value in times.items() if value is not None]
     yield "CPU ms / tx", ", ".join(times_text) or UNKNOWN
     if used:
         yield "  by node", ", ".join(f"{node.name} {node.cpu_s:.2f} s{_block_io(node)}" for node in used)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from sandbox.report.text import levels_text, options_text, tables_text
+from sandbox.report.text import figure, levels_text, options_text, tables_text
 from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import METRICS
@@ -122,7 +122,7 @@ def _entry(title: str, series: Series, point: Point) -> dict[str, Any]:
         "value": float(f"{point.value:.6g}"),
     }
     if point.interval:
-        entry["range"] = f"± {max(point.value - point.interval[0], point.interval[1] - point.value):.4g}"
+        entry["range"] = f"± {figure(max(point.value - point.interval[0], point.interval[1] - point.value), '')}"
     return entry | {"extra": _extra(point)}
 
 

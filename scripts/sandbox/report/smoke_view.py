@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.report.text import duration, markdown_table, options_text, shown, tables_text
+from sandbox.report.text import duration, figure, markdown_table, options_text, shown, tables_text
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
@@ -180,7 +180,7 @@ def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None =
     """``finding`` None: for a metric that decides nothing, and for the canary."""
     metric = METRICS[verdict.metric]
     values = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
-    medians = ["" if value is None else f"{value:,.4g} {metric.unit}" for value in values]
+    medians = ["" if value is None else f"{figure(value)} {metric.unit}" for value in values]
     if verdict.judgement is None:
         return [name, *medians, "", "", "", "0", verdict.word]
     effect, interval = verdict.judgement.effect, verdict.judgement.effect.interval

@@ -40,15 +40,19 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def figure(value: float, separator: str = ",") -> str:
-    """A number for a table: four digits, never in exponent notation. ``separator``: between thousands."""
-    return f"{value:{separator}.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def figure(value: float, separator: str = ",", sign: str = "", digits: int = 4) -> str:
+    """A number for a table: so many digits (3 or 4), but all before the point; no exponent, however large.
+
+    ``separator``: between thousands; ``sign`` ``+``: also before a positive number.
+    """
+    short = f"{value:{sign}.{digits}g}"
+    return f"{value:{sign}{separator}.0f}" if abs(float(short)) >= 1000 else short
 
 
 def shown(metric: Metric, effect: float) -> str:
     """An effect: a share of the baseline for a ratio, else a difference in the metric's unit."""
     value = metric.shown(effect)
-    return f"{value:+.1%}" if metric.scale == "ratio" else f"{value:+.4g} {metric.unit}"
+    return f"{value:+.1%}" if metric.scale == "ratio" else f"{figure(value, sign='+')} {metric.unit}"
 
 
 def p_text(p: float) -> str:

@@ -185,7 +185,7 @@ def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: floa
     if not margins:
         return ""
     ends = [f"{margins[blocks]} ({blocks} {units.counted})" for blocks in (max(margins), min(margins))]
-    known = "noise unknown" if source == "unknown" else f"{source}, sd {sd:.3g}"
+    known = "noise unknown" if source == "unknown" else f"{source}, sd {figure(sd, digits=3)}"
     text = " to ".join(ends) if len(margins) > 1 else next(iter(margins.values()))
     return f"smallest difference that counts: {text} ({known})"
 

@@ -74,6 +74,14 @@ def test_the_block_that_is_thrown_away_is_in_no_figure() -> None:
     assert "| 8 |" in row and "| 994.8 1/s |" in row
 
 
+def test_medians_have_no_exponent() -> None:
+    fast = [
+        _scaled(record, {"tps": 12.5}) for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
+    ]
+    row = next(line for line in smoke_markdown(told(look(left=fast))).splitlines() if line.startswith("| tps |"))
+    assert "| 12,434 1/s |" in row
+
+
 def test_a_head_that_is_better_is_no_regression_and_shows_by_how_much() -> None:
     text = sentence(told(look(head=1.5)))
     assert text.startswith("No regression") and "processor time -33." in text and "throughput +" in text

@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from sandbox.report.query_table import query_lines
-from sandbox.report.text import WIDTH, duration, make_command, wrapped
+from sandbox.report.text import WIDTH, duration, figure, make_command, shown, wrapped
+from sandbox.results.statistics.metrics import METRICS
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,20 @@ def test_what_was_drawn_is_added_and_what_was_given_stays() -> None:
 def test_a_value_survives_the_shell() -> None:
     value = "a='x y' b=\"$(touch z)\""
     assert shlex.split(make_command(["sandbox", "up", f"--set={value}"]))[2] == f"SET={value}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.43214, "0.4321"), (999.96, "1,000"), (1234.5, "1,234"), (12_345.6, "12,346"), (1e7, "10,000,000")],
+)
+def test_a_number_never_has_an_exponent_however_large(value: float, text: str) -> None:
+    assert figure(value) == text and figure(-value) == f"-{text}"
+    assert figure(value, "") == text.replace(",", "") and figure(value, sign="+") == f"+{text}"
+    assert "e" not in figure(value, digits=3)
+
+
+def test_a_large_effect_in_a_unit_has_no_exponent() -> None:
+    assert shown(METRICS["reads_per_s"], 12_345.6) == "+12,346 1/s"
 
 
 def test_durations_are_said_as_people_say_them() -> None:
