@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -57,7 +58,7 @@ def _adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
 
 def _show_plan(resolved: Resolved, as_json: bool) -> int:
     """Prints what would run."""
-    expected = estimate(resolved, RESULTS, Docker())
+    expected = _estimate(resolved)
     if as_json:
         print(json.dumps(experiment_data(resolved, expected), indent=2))
     else:
@@ -70,7 +71,7 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
 
     Raises SandboxError as `start` does.
     """
-    expected = estimate(resolved, RESULTS, Docker())
+    expected = _estimate(resolved)
     with MatrixLine("matrix") as line:
         if plan:
             print("\n".join(experiment_lines(resolved, expected)), file=sys.stderr, flush=True)
@@ -78,6 +79,10 @@ def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
             resumes = "resumes {}, where {} runs are done; ".format(*expected.resumes) if expected.resumes else ""
             line.line(f"{resolved.experiment.matrix.title}; {resumes}about {duration(expected.seconds)}")
         return start(resolved, RESULTS, line, line.line, line.progress)
+
+
+def _estimate(resolved: Resolved) -> Estimate:
+    return estimate(resolved, RESULTS, Docker(), partial(print, file=sys.stderr))
 
 
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:

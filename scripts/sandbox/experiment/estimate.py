@@ -1,17 +1,16 @@
 """How long a matrix takes, before it starts or resumes: its own schedule, added up from known durations."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, unfinished
 from sandbox.experiment.schedule import ScheduledRun, schedule
 from sandbox.experiment.selection import Experiment
-from sandbox.results.store import all_results
+from sandbox.results.manifest import Manifest
+from sandbox.results.store import readable_results
 from sandbox.run.state import BenchRequest
 from sandbox.stack.engine import Docker
 
@@ -45,16 +44,20 @@ class Estimate:
     resumes: tuple[str, int] | None = None
 
 
-def estimate(resolved: Resolved, results: Path, docker: Docker) -> Estimate:
-    """How long the runs left take on this host, and whether an unfinished result is resumed."""
-    earlier = unfinished(resolved, results)
+def estimate(resolved: Resolved, results: Path, docker: Docker, note: Callable[[str], None]) -> Estimate:
+    """How long the runs left take on this host, and whether an unfinished result is resumed.
+
+    ``note``: shows a line about a result that cannot be read.
+    """
+    known = readable_results(results, note)
+    earlier = unfinished(resolved, known)
     done: set[str] = set()
     seed = resolved.seed or 1
     if earlier is not None and earlier.manifest.matrix is not None:
         done = {entry.run for entry in earlier.manifest.runs if entry.status in FINAL}
         seed = earlier.manifest.matrix.seed
     left = runs_left(resolved, seed, done)
-    pace = known_pace(results, resolved.host_class)
+    pace = known_pace((manifest for _, manifest in known), resolved.host_class)
     beside_s = (data_s(resolved, docker) if left else 0.0) + overhead_s(resolved, left)
     seconds = load_s(resolved.experiment, left) + pace * beside_s
     return Estimate(seconds, (earlier.path.name, len(done)) if earlier is not None else None)
@@ -118,16 +121,13 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
     return 0.0 if there else seconds
 
 
-def known_pace(results: Path, host_class: str) -> float:
+def known_pace(manifests: Iterable[Manifest], host_class: str) -> float:
     """The overhead of this host's newest complete matrix, as a multiple of the estimated one; 1: unknown.
 
-    A figure of 0 or less is ignored: that matrix ended before all of its load.
+    ``manifests``: newest first. A figure of 0 or less is ignored: that matrix ended before all of its load.
     """
-    for result in reversed(all_results(results)):
-        try:
-            part = result.manifest.matrix
-        except (ValidationError, OSError):  # of another version of this tool
-            continue
+    for manifest in manifests:
+        part = manifest.matrix
         if part is None or part.host_class != host_class:
             continue
         spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0

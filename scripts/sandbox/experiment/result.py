@@ -1,9 +1,8 @@
 """The result folder of a matrix: a new one, or the one where an earlier start stopped."""
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import DEFAULT_WORKLOAD
@@ -11,7 +10,7 @@ from sandbox.experiment.resolve import Resolved
 from sandbox.results.calibration import canary_differences, kind_of_canary, noise_of, noted
 from sandbox.results.compare import Known
 from sandbox.results.manifest import CellPart, Manifest, MatrixPart
-from sandbox.results.store import ResultFolder, all_results, slug_of
+from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run.bench import now, tool_commit
 from sandbox.run.machine import change_calibration, read_calibration
 from sandbox.run.state import LARGEST_SEED
@@ -21,16 +20,15 @@ FINAL = ("ok", "failed", "skipped")
 _AS_IN_THE_FILE = {"name", "title", "question", "note", "adjustment", "depth", "seconds", "metrics", "baseline"}
 
 
-def unfinished(resolved: Resolved, results: Path) -> ResultFolder | None:
-    """The newest unfinished result of the same plan and host class; None if there is none, or ``afresh``."""
+def unfinished(resolved: Resolved, known: Iterable[tuple[ResultFolder, Manifest]]) -> ResultFolder | None:
+    """The newest unfinished result of the same plan and host class; None if there is none, or ``afresh``.
+
+    ``known``: the results to choose from, newest first.
+    """
     if resolved.afresh:
         return None
     asked = (resolved.experiment.key, resolved.host_class, resolved.blocks)
-    for result in reversed(all_results(results)):
-        try:
-            manifest = result.manifest
-        except ValidationError:  # of another version of this tool: cannot be resumed
-            continue
+    for result, manifest in known:
         part = manifest.matrix if manifest.ended_utc is None else None
         if part and (part.key, part.host_class, part.blocks) == asked and resolved.seed in (None, part.seed):
             return result

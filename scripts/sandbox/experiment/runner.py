@@ -18,7 +18,7 @@ from sandbox.experiment.schedule import ScheduledRun
 from sandbox.plan.grammar import split_assignments
 from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, Record
-from sandbox.results.store import ResultFolder
+from sandbox.results.store import ResultFolder, readable_results
 from sandbox.results.variants import differences, not_in_effect, refusal, unasked
 from sandbox.run import in_client
 from sandbox.run.bench import execute, now
@@ -63,7 +63,7 @@ def run_matrix(
 
     Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can run at all.
     """
-    result = unfinished(resolved, results) or begin(resolved, results)
+    result = unfinished(resolved, readable_results(results, lambda _: None)) or begin(resolved, results)
     runner = _Runner(resolved, stacks, result, on_event)
     began = time.monotonic()
     stacks.clear()

@@ -4,7 +4,7 @@ import csv
 import os
 import re
 import shutil
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -178,6 +178,20 @@ class ResultFolder:
 def all_results(results: Path) -> list[ResultFolder]:
     """Every result that has a manifest, oldest first."""
     return [ResultFolder(path.parent) for path in sorted(results.glob("2*/manifest.json"))]
+
+
+def readable_results(results: Path, note: Callable[[str], None]) -> list[tuple[ResultFolder, Manifest]]:
+    """Every result with its manifest, newest first; one that cannot be read is skipped with a note."""
+    found = []
+    for result in reversed(all_results(results)):
+        try:
+            found.append((result, result.manifest))
+        except (
+            OSError,
+            ValueError,
+        ) as problem:  # a ValidationError, as from another version of this tool, is a ValueError
+            note(f"skipped  {result.path.name}/manifest.json: {str(problem).splitlines()[0]}")
+    return found
 
 
 def _make_new(results: Path, stem: str) -> Path:

@@ -8,13 +8,14 @@ import pytest
 
 from sandbox.experiment import estimate
 from sandbox.experiment.dataset import needing_data
-from sandbox.experiment.definition import Cell, Matrix
+from sandbox.experiment.definition import CANARY, Cell, Matrix
 from sandbox.experiment.estimate import keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.experiment.result import matrix_part
 from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.results.manifest import Manifest
-from sandbox.results.store import ResultFolder
+from sandbox.results.store import ResultFolder, readable_results
 from sandbox.run.state import BenchRequest
+from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import find_workload
 from unit.experiment.resolved import resolved
@@ -115,7 +116,7 @@ def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
 
 
 def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path) -> None:
-    assert known_pace(tmp_path, "here") == 1
+    assert known_pace([], "here") == 1
     # The last one had ended before all of its load: less than nothing is no figure.
     for second, (host, spent) in enumerate(
         [("here", 90.0), ("here", 60.0), ("there", 10.0), ("here", None), ("here", -142.0)]
@@ -128,6 +129,19 @@ def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path)
         result = ResultFolder.create(tmp_path, manifest)
         if spent:
             result.note_overhead(spent, 30.0)
-    (tmp_path / "29990101T000000Z-x").mkdir()
-    (tmp_path / "29990101T000000Z-x" / "manifest.json").write_text("{}")
-    assert known_pace(tmp_path, "here") == 2
+    manifests = [manifest for _, manifest in readable_results(tmp_path, pytest.fail)]
+    assert known_pace(manifests, "here") == 2
+
+
+def test_results_that_cannot_be_read_are_skipped_with_a_note(tmp_path: Path) -> None:
+    for name, content in {"1": b"{}", "2": b"{", "3": bytes([0xFF]), "4": None}.items():
+        manifest = tmp_path / f"2999010{name}T000000Z-x" / "manifest.json"
+        manifest.parent.mkdir()
+        manifest.write_bytes(content) if content else manifest.mkdir()
+    notes: list[str] = []
+    made = resolved(experiment(), load_of, 6, cold=["variant1", "variant2", CANARY])
+    found = estimate.estimate(made, tmp_path, Docker(), notes.append)
+    assert found.resumes is None and found.seconds > 0
+    assert [note.partition(": ")[0] for note in notes] == [
+        f"skipped  2999010{number}T000000Z-x/manifest.json" for number in (4, 3, 2, 1)
+    ]
