@@ -13,7 +13,7 @@ from sandbox.results.statistics.verdict import spread
 MOST_KEPT = 400
 """Differences kept per kind of run; the oldest are dropped first, since a host changes."""
 
-Differences = Mapping[str, Sequence[float]]
+BlockDifferences = Mapping[str, Sequence[float]]
 """Metric → one difference per block, on the metric's scale."""
 
 
@@ -28,12 +28,12 @@ class Calibration(Part):
         found = self.known.get(kind)
         return {metric: spread(values) for metric, values in found.items() if len(values) > 1} if found else None
 
-    def calibrated(self, kind: str, differences: Differences) -> "Calibration":
+    def calibrated(self, kind: str, differences: BlockDifferences) -> "Calibration":
         """A copy with a new calibration in place of the known one of this kind."""
         fresh = {metric: list(values) for metric, values in differences.items()}
         return self.model_copy(update={"known": {**self.known, kind: fresh}})
 
-    def grown(self, kind: str, differences: Differences) -> "Calibration":
+    def grown(self, kind: str, differences: BlockDifferences) -> "Calibration":
         """A copy with a canary's differences added; a canary alone starts no calibration."""
         if kind not in self.known:
             return self
