@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandbox.registry import as_typed
-from sandbox.stack.access import addresses
 from sandbox.report.text import ports_text, text_table
+from sandbox.stack.access import addresses
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.lifecycle import Removed
