@@ -144,7 +144,7 @@ def test_what_lies_outside_is_drawn_at_the_edge() -> None:
         (12_000, "12k", "12,000"),
         (1_500_000, "1.5M", "1,500,000"),
         (13214.6, "13.21k", "13,215"),
-        (999.96, "1000", "1000"),
+        (999.96, "1000", "1,000"),
     ],
 )
 def test_numbers_are_written_to_be_read(value: float, tick: str, in_table: str) -> None:
