@@ -185,10 +185,11 @@ def publish(stack: Stack, on_event: OnEvent) -> Stack:
     wait = Note("another command is working on the stack; waiting for it")
     with locked(stack.project, lambda: on_event(wait), LOCK_PATIENCE_S):
         stack = stack.refreshed()
-        if stack.publisher is None:
+        publisher = stack.publisher
+        if publisher is None or publisher.state == "created":  # its making failed half-way
             _create(stack)
-        elif not stack.publisher.running:
-            stack.docker.ask("start", stack.publisher.id)
+        elif not publisher.running:
+            stack.docker.ask("start", publisher.id)
         return stack.refreshed()
 
 
@@ -213,6 +214,8 @@ def _create(stack: Stack) -> None:
     labels = helper_options(
         stack.identity, profile=stack.profile, plan=stack.plan, node=_NODE, forwards=json.dumps(targets)
     )
+    docker.answer("rm", "--force", publisher)  # what an earlier attempt left
+    docker.answer("network", "rm", public)
     docker.ask("network", "create", *labels, public)
     ports = [option for inner in forwards for option in ("--publish", f"127.0.0.1::{inner}")]
     docker.ask(

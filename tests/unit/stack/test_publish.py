@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.errors import SandboxError
 from sandbox.stack.access import Address, addresses, publish
 from sandbox.stack.inventory import HELPER
 from sandbox.stack.protocol import ExecResult
@@ -77,6 +78,24 @@ def test_a_stopped_helper_is_started(docker: FakeDocker) -> None:
     docker.state("publish1", "exited")
     assert publish(stack, Events()).publisher
     assert ("start", f"{stack.project}-publish1") in docker.calls
+
+
+@pytest.mark.parametrize("fails", ["create", "network connect", "start"])
+def test_one_whose_making_failed_is_made_again(docker: FakeDocker, fails: str) -> None:
+    def network(argv: tuple[str, ...]) -> ExecResult:
+        taken = argv[-1] in docker.networks
+        docker.networks.setdefault(argv[-1], {})
+        return answer(code=1, stderr="already exists") if taken else answer()
+
+    docker.on("^network create", network)
+    stack = running_stack(docker, "mysql")
+    docker.on(f"^{fails} ", answer(code=1, stderr="port is already allocated"))
+    with pytest.raises(SandboxError):
+        publish(stack, Events())
+    docker.state("publish1", "created")
+    docker.replies.pop(0)
+    assert publish(stack, Events()).publisher
+    assert len(docker.called("create")) == 2 and docker.calls[-2][0] == "start"
 
 
 def test_nothing_is_published_of_a_stack_unasked(docker: FakeDocker) -> None:
