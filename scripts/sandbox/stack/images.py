@@ -137,7 +137,14 @@ def _exact_tag(alias: str, docker: Docker) -> str:
     """The name of the same image that contains the package version."""
     tags = json.loads(docker.ask("image", "inspect", "--format", "{{json .RepoTags}}", alias))
     suite = alias.rpartition("-")[2]
-    return next(str(tag) for tag in tags if tag != alias and tag.endswith(f"-{suite}"))
+    exact = [str(tag) for tag in tags if tag != alias and tag.endswith(f"-{suite}")]
+    if exact:
+        return exact[0]
+    raise MachineError(
+        f"{alias} has no name with its package version",
+        "an image that was built here has one until it is removed",
+        f"try: docker rmi {alias} && make images   (builds it again)",
+    )
 
 
 def _write_lock(lock: Lock, path: Path) -> None:
@@ -188,12 +195,15 @@ def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
         before = {name: image_id(docker, name) for name in names}
         try:
             text = docker.ask("load", "--input", str(path.resolve()))
-            identity = image_id(docker, _LOADED.findall(text)[-1])
-            docker.ask("tag", identity or "", own)
+            loaded = _LOADED.findall(text)
+            identity = image_id(docker, loaded[-1]) if loaded else None
+            if identity is None:
+                raise _no_archive(path, variable, f"docker load names no image: {text.strip() or 'it printed nothing'}")
+            docker.ask("tag", identity, own)
         finally:
             for name, owner in before.items():
                 _give_back(name, owner, docker)
-    return identity or ""
+    return identity
 
 
 def _give_back(name: str, owner: str | None, docker: Docker) -> None:

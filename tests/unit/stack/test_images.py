@@ -137,6 +137,18 @@ def test_an_image_without_a_digest_cannot_be_pinned(images: Path) -> None:
     assert without.value.exit_code == ExitCode.ENVIRONMENT
 
 
+def test_an_image_with_its_alias_alone_cannot_be_pinned(images: Path) -> None:
+    docker = FakeDocker()
+    docker.on("RepoDigests", answer('["mysql@sha256:1"]'))
+    docker.on("RepoTags", answer('["sandbox/client:1-bookworm"]'))
+    plan = planned("mysql@8.4", Availability(local=frozenset({"mysql:8.4.11", "sandbox/client:1-bookworm"})))
+    with pytest.raises(SandboxError) as without:
+        lock_images(plan, docker, images / "lock.yaml")
+    assert without.value.exit_code == ExitCode.ENVIRONMENT
+    assert without.value.what == "sandbox/client:1-bookworm has no name with its package version"
+    assert not (images / "lock.yaml").exists()
+
+
 @pytest.fixture(autouse=True)
 def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -235,6 +247,17 @@ def test_a_load_that_fails_gives_names_back_too(tmp_path: Path) -> None:
     word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})
     with pytest.raises(SandboxError, match="docker load failed"), image_override(word, "HEAD_IMAGE", store):
         pass
+    assert store.named == {"mysql:9.7.2": PUBLISHED}
+
+
+def test_a_load_that_names_no_image_is_told_and_gives_names_back(tmp_path: Path) -> None:
+    store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
+    store.on("^load", lambda argv: answer(store._loaded(argv).stdout.replace("Loaded image", "Imported")))
+    word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})
+    with pytest.raises(SandboxError) as refused, image_override(word, "HEAD_IMAGE", store):
+        pass
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT
+    assert refused.value.known == "docker load names no image: Imported: mysql:9.7.2"
     assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
