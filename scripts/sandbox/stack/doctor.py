@@ -143,17 +143,26 @@ class ReachProbe:
     def __enter__(self) -> Self:
         """Starts the listener."""
         if self._image is not None:
-            made = self._docker.answer("network", "create", "--internal", *self._labels, self._network)
-            if made.code:
-                self._refused = made.stderr.strip()
-            else:
-                self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN)
+            try:
+                self._begin()
+            except BaseException:  # an interrupt too: there is no exit yet
+                self._remove()
+                raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._listener is None:
-            return
-        self._listener.kill()
+        if self._listener is not None:
+            self._listener.kill()
+            self._remove()
+
+    def _begin(self) -> None:
+        made = self._docker.answer("network", "create", "--internal", *self._labels, self._network)
+        if made.code:
+            self._refused = made.stderr.strip()
+        else:
+            self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN)
+
+    def _remove(self) -> None:
         there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
         if there:  # a container may outlive its client
             self._docker.answer("rm", "--force", *there)

@@ -99,11 +99,12 @@ def test_a_warning_of_the_engine_is_no_refusal(docker: FakeDocker) -> None:
     assert checks(docker)["network"].state == "ok"
 
 
-def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker) -> None:
+@pytest.mark.parametrize("during", ["^network create", "^run .*create_server", "^compose version"])
+def test_an_interrupted_examination_takes_its_network_away(docker: FakeDocker, during: str) -> None:
     def interrupt(_: tuple[str, ...]) -> ExecResult:
         raise KeyboardInterrupt
 
-    docker.on("^compose version", interrupt)
+    docker.on(during, interrupt)
     with pytest.raises(KeyboardInterrupt):
         examine(docker)
     assert len(docker.called("network", "create")) == len(docker.called("network", "rm")) == 1
