@@ -46,6 +46,11 @@ def natural_order(word: str) -> list[tuple[int, int, str]]:
     return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", word) if part]
 
 
+def counted(number: int, thing: str) -> str:
+    """``1 volume``, ``2 volumes``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` for the nearest known word, else the list of all of them."""
     choices = sorted(known, key=natural_order)

@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from sandbox.commands import clean
+from sandbox.commands.common.viewing import removed_text
 from sandbox.stack import lifecycle
 from sandbox.stack.snapshots import store
 
@@ -48,6 +49,18 @@ def test_it_does_not_ask_who_says_so_or_is_no_terminal(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: False))
     clean.command()
     assert len(removed) == 2
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ((3, 1, 2), "a: removed 3 containers, 2 volumes, 1 network"),
+        ((1, 2, 1), "a: removed 1 container, 1 volume, 2 networks"),
+        ((0, 0, 0), "a: nothing to remove"),
+    ],
+)
+def test_one_of_a_thing_is_told_in_the_singular(counts: tuple[int, int, int], text: str) -> None:
+    assert removed_text(lifecycle.Removed("a", *counts)) == text
 
 
 def test_where_nothing_is_it_says_so(

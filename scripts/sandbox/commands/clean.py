@@ -8,6 +8,7 @@ import typer
 
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
+from sandbox.errors import counted
 from sandbox.places import CHECKOUT
 from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
@@ -31,7 +32,7 @@ def command(
             progress.line(removed_text(removed))
         gone, others = store.forget_all(docker, None if all_ else str(CHECKOUT))
         if gone:
-            progress.line(f"removed {gone} snapshot{'s' if gone > 1 else ''}")
+            progress.line(f"removed {counted(gone, 'snapshot')}")
         if others:
             progress.line(f"snapshots of other checkouts are kept: {others} (make clean ALL=1 removes them too)")
 
@@ -43,5 +44,5 @@ def _agreed(projects: Mapping[str, str], snapshots: int) -> bool:
         return False
     for project, checkout in projects.items():
         print(f"stack '{stack_name(project, checkout)}' of {checkout}")
-    print(f"{snapshots} snapshot{'' if snapshots == 1 else 's'}")
+    print(counted(snapshots, "snapshot"))
     return typer.confirm("remove all of it?")

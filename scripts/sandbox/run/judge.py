@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from sandbox.errors import counted
 from sandbox.plan.images import Text
 from sandbox.results.record import CheckRecord, Metrics, Status
 from sandbox.stack.protocol import SettingProof
@@ -91,7 +92,7 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
     if not proofs:
         return _check("settings_in_effect", "skipped", "the profile has no setting")
     if not wrong:
-        return _check("settings_in_effect", "pass", f"{len(proofs)} proofs passed")
+        return _check("settings_in_effect", "pass", f"{counted(len(proofs), 'proof')} passed")
     text = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
     return _check("settings_in_effect", "fail", text)
 
@@ -149,7 +150,9 @@ def servers_sampled(sampled: Mapping[str, int], expected: Mapping[str, int]) -> 
     }
     if short or not expected:
         return _check("servers_sampled", "unknown", states(short) or "no server to sample")
-    return _check("servers_sampled", "pass", f"{sum(sampled.values())} samples of {len(expected)} servers")
+    return _check(
+        "servers_sampled", "pass", f"{counted(sum(sampled.values()), 'sample')} of {counted(len(expected), 'server')}"
+    )
 
 
 def condition_met(

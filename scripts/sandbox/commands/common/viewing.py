@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.errors import counted
 from sandbox.registry import as_typed
 from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
@@ -103,5 +104,5 @@ def removed_text(removed: Removed) -> str:
     """One line about what was removed of a stack."""
     if not removed.anything:
         return f"{removed.name}: nothing to remove"
-    counts = f"{removed.containers} containers, {removed.volumes} volumes, {removed.networks} networks"
-    return f"{removed.name}: removed {counts}"
+    things = ("container", removed.containers), ("volume", removed.volumes), ("network", removed.networks)
+    return f"{removed.name}: removed {', '.join(counted(number, thing) for thing, number in things)}"
