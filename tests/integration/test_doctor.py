@@ -36,12 +36,12 @@ def image() -> str:
 
 def test_containers_reach_one_another_and_nothing_stays(image: str) -> None:
     with ReachProbe(Docker(), image) as reach:
-        assert reach.found().state == "reached"
+        assert reach.found().state == "ok"
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []
 
 
 def test_containers_that_are_kept_apart_are_found_and_nothing_stays(image: str) -> None:
     with ReachProbe(KeptApart(), image) as reach:
         found = reach.found()
-    assert found.state == "not reached" and found.said
+    assert found.state == "missing" and not found.detail.endswith(": ")
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []

@@ -58,8 +58,6 @@ try disk sh -c "df -Pm / | awk 'NR == 2 {print \\$4}'"
 # LOOP_CTL_GET_FREE (linux/loop.h) answers the number of a free loop device.
 _LOOP = "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82))"
 
-Ability = tuple[str, Literal["ok", "warning", "unknown"], str, str]
-
 
 class KernelProbe:
     """The answers of two parallel containers; none where the client image is missing."""
@@ -73,8 +71,8 @@ class KernelProbe:
             loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
             self._pending = (network, loop)
 
-    def abilities(self) -> list[Ability]:
-        """(name, state, detail, fix) of netem, tbf, iptables and loop devices."""
+    def abilities(self) -> list[Check]:
+        """Checks of netem, tbf, iptables and loop devices."""
         return [self._ability(name, *words) for name, words in _ABILITIES.items()]
 
     def governor(self) -> str | None:
@@ -87,11 +85,11 @@ class KernelProbe:
         can, text = self._answers.get("disk", (False, ""))
         return int(text) if can and text.isdigit() else None
 
-    def _ability(self, name: str, purpose: str, fix: str) -> Ability:
+    def _ability(self, name: str, purpose: str, fix: str) -> Check:
         if name not in self._answers:
-            return name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images"
+            return Check(name, "unknown", f"{_NO_IMAGE} ({purpose})", "make images")
         can, text = self._answers[name]
-        return (name, "ok", purpose, "") if can else (name, "warning", f"no {purpose}: {text}", fix)
+        return Check(name, "ok", purpose) if can else Check(name, "warning", f"no {purpose}: {text}", fix)
 
     @cached_property
     def _answers(self) -> dict[str, tuple[bool, str]]:
@@ -117,15 +115,10 @@ server.settimeout(60)
 print('{_LISTENING}', flush=True)
 server.accept()
 """
+_NETWORK_FIX = (
+    "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the bridge firewall"
+)
 _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """The result: whether one reached the other, and the last message where it did not."""
-
-    state: Literal["reached", "not reached", "not tried"]
-    said: str = ""
 
 
 class ReachProbe:
@@ -137,7 +130,7 @@ class ReachProbe:
         self._docker, self._image = docker, image
         self._labels = helper_options(owner)
         self._network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
-        self._refused = ""
+        self._refused: str | None = None
         self._listener: CommandStream | None = None
 
     def __enter__(self) -> Self:
@@ -172,15 +165,21 @@ class ReachProbe:
         run = ("run", "--rm", "--network", self._network, *self._labels, "--entrypoint", "python3")
         return (*run, *options, self._image or "")
 
-    def found(self) -> Reach:
+    def found(self) -> Check:
         """Waits for the listener, then connects to it once."""
-        if self._listener is None:
-            return Reach("not reached", self._refused) if self._refused else Reach("not tried")
-        said = self._first_line(self._listener)
+        if self._image is None:
+            return Check("network", "unknown", f"{_NO_IMAGE} (containers reach one another)", "make images")
+        reason = self._refused if self._listener is None else self._failure(self._listener)
+        if reason is None:
+            return Check("network", "ok", "containers of a private network reach one another by name")
+        return Check("network", "missing", f"containers do not reach one another: {reason}", _NETWORK_FIX)
+
+    def _failure(self, listener: CommandStream) -> str | None:
+        said = self._first_line(listener)
         if said != _LISTENING:
-            return Reach("not reached", said or "the listening container did not start")
+            return said or "the listening container did not start"
         called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
-        return Reach("not reached", called.last_error) if called.code else Reach("reached")
+        return called.last_error if called.code else None
 
     @staticmethod
     def _first_line(stream: CommandStream) -> str:
@@ -205,8 +204,8 @@ def examine(docker: Docker) -> list[Check]:
     probe = KernelProbe(docker, client_image)
     with ReachProbe(docker, client_image) as reach:
         checks = _of_engine(docker, info, available.local)
-        network = _network(reach.found())
-    return [*checks, leftovers, *_machine(info, probe), network, *(Check(*each) for each in probe.abilities())]
+        network = reach.found()
+    return [*checks, leftovers, *_machine(info, probe), network, *probe.abilities()]
 
 
 def _of_engine(docker: Docker, info: Mapping[str, Any], local: frozenset[str]) -> list[Check]:
@@ -281,19 +280,6 @@ def _amount(name: str, megabytes: int | None, low: int, fix: str) -> Check:
         return Check(name, "unknown", "not visible from here", "make images   (a container can then check it)")
     state: CheckState = "ok" if megabytes >= low else "warning"
     return Check(name, state, f"{megabytes / 1024:.1f} GiB free", "" if state == "ok" else fix)
-
-
-def _network(reach: Reach) -> Check:
-    if reach.state == "reached":
-        return Check("network", "ok", "containers of a private network reach one another by name")
-    if reach.state == "not tried":
-        return Check("network", "unknown", "the client image is missing (containers reach one another)", "make images")
-    return Check(
-        "network",
-        "missing",
-        f"containers do not reach one another: {reach.said}",
-        "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the bridge firewall",
-    )
 
 
 def _governor(governor: str | None) -> Check:

@@ -72,10 +72,10 @@ def test_the_helpers_are_labelled_short_lived_and_not_privileged(docker: FakeDoc
 
 def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() -> None:
     probe = KernelProbe(FakeDocker(), None)
-    assert {(state, fix) for _, state, _, fix in probe.abilities()} == {("unknown", "make images")}
+    assert {(each.state, each.fix) for each in probe.abilities()} == {("unknown", "make images")}
     assert probe.governor() is None and probe.disk_mb() is None
     with ReachProbe(FakeDocker(), None) as reach:
-        assert reach.found().state == "not tried"
+        assert reach.found().state == "unknown"
 
 
 def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docker: FakeDocker) -> None:
