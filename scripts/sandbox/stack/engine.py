@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from sandbox.errors import MachineError, SandboxError
+from sandbox.errors import MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
 _PATIENCE_S = 5.0
@@ -161,27 +161,23 @@ def _end_group(process: "subprocess.Popen[str]") -> None:
             return
 
 
-_UNREACHABLE = ("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
-                "failed to connect to the docker API")  # fmt: skip
-_NO_COMPOSE = ("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'")
+_KNOWN_PROBLEMS = (
+    (("permission denied while trying to connect",), "this user has no permission to access the Docker engine", None,
+     'try: sudo usermod -aG docker "$USER"   (then log in again)'),
+    (("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
+      "failed to connect to the docker API"), "the Docker engine does not answer", None, "try: make doctor"),
+    (("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'"),
+     "this docker client has no Compose v2", "2.23.1 or newer is required",
+     "try: scripts/bootstrap   (installs the plugin)"),
+)  # fmt: skip
+"""What the client says → what is wrong, what would be right (None: the client's last line), the next step."""
 
 
-def problem(argv: Sequence[str], answer: ExecResult) -> SandboxError:
+def problem(argv: Sequence[str], answer: ExecResult) -> MachineError:
     """The three lines for a client command that failed."""
     text = answer.stderr.strip() or answer.stdout.strip()
     last = text.rpartition("\n")[2] or f"exit code {answer.code}"
-    if "permission denied while trying to connect" in text:
-        return MachineError(
-            "this user has no permission to access the Docker engine",
-            last,
-            'try: sudo usermod -aG docker "$USER"   (then log in again)',
-        )
-    if any(sign in text for sign in _UNREACHABLE):
-        return MachineError("the Docker engine does not answer", last, "try: make doctor")
-    if any(sign in text for sign in _NO_COMPOSE):
-        return MachineError(
-            "this docker client has no Compose v2",
-            "2.23.1 or newer is required",
-            "try: scripts/bootstrap   (installs the plugin)",
-        )
+    for signs, what, known, next_step in _KNOWN_PROBLEMS:
+        if any(sign in text for sign in signs):
+            return MachineError(what, known or last, next_step)
     return MachineError(f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor")
