@@ -1,6 +1,5 @@
 """The machine on which the containers run: its fingerprint, its load during a run, its noise as calibrated."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -15,7 +14,7 @@ from sandbox.results.record import Environment, HostLoad, Inputs
 from sandbox.results.store import write_atomically
 from sandbox.run import in_client
 from sandbox.run.counters import ServerState
-from sandbox.stack.locks import locked
+from sandbox.stack.locks import cache_folder, locked
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.in_client import ask_script
 
@@ -104,8 +103,7 @@ def _pressure(first: Mapping[str, Any], last: Mapping[str, Any], resource: str, 
 
 def calibration_path() -> Path:
     """``~/.cache/sandbox/calibration.json``."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "sandbox" / "calibration.json"
+    return cache_folder() / "calibration.json"
 
 
 def read_calibration() -> Calibration:

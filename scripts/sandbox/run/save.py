@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.plan.library import Kind
@@ -15,6 +16,7 @@ from sandbox.results.record import (
     Metrics,
     NodeRecord,
     NodeRole,
+    Part,
     Record,
     Status,
     WorkloadRecord,
@@ -23,7 +25,7 @@ from sandbox.results.redaction import mask, mask_variables
 from sandbox.run.counters import status_delta
 from sandbox.run.machine import take_fingerprint
 from sandbox.run.state import BenchRequest, Run
-from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 from sandbox.workloads.common.model import Second
 
 _ROLE_OF_KIND: dict[Kind, NodeRole] = {"proxy": "proxy", "manager": "manager", "monitor": "monitor", "client": "client"}
@@ -106,32 +108,23 @@ def compose_record(run: Run, status: Status, reason: str | None) -> Record:
 def _node(run: Run, node: StackNode) -> NodeRecord:
     before, usage = run.before.get(node.name), run.usage.get(node.name)
     return NodeRecord(
-        name=node.name,
-        term=node.term,
         role=run.roles.get(node.name) if node.is_server else _ROLE_OF_KIND.get(node.kind),
-        image=node.image,
-        image_id=node.image_id,
-        image_source=node.image_source,
-        digest=node.digest,
-        package_version=node.package_version,
         server_version=before.version if before else None,
+        **_shared(NodeRecord, node),
         **(asdict(usage) if usage else {}),
     )
 
 
 def _workload(run: Run) -> WorkloadRecord:
-    entry = run.session.entry
-    where = EntryRecord(
-        via=entry.via,
-        node=entry.node,
-        host=entry.host,
-        port=entry.port,
-        multiplexes=entry.multiplexes,
-        answered=run.answered,
-    )
+    where = EntryRecord(**_shared(EntryRecord, run.session.entry), answered=run.answered)
     command = list(run.load_command) if run.load_command else None
     found = {"entry": where, "preparation": run.preparation, "load_command": command}
     return _asked(run.request).model_copy(update=found)
+
+
+def _shared(part: type[Part], found: StackNode | EntryPoint) -> dict[str, Any]:
+    """The fields of a record's part that what was found has too."""
+    return {name: value for name, value in asdict(found).items() if name in part.model_fields}
 
 
 def _asked(asked: BenchRequest) -> WorkloadRecord:

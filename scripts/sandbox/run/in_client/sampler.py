@@ -27,14 +27,10 @@ STATUS = (
 
 def number(text: str) -> int | float | None:
     """A status value; None where it is not a number."""
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return None
 
 
 class Server:
