@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox import __version__
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError
 from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import PreparationRecord, Record, Status
@@ -86,9 +86,7 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
         return _explained(run, "failed", str(error))
     except TimeoutError as error:
         return "infra_error", f"during {name}: {error}"
-    except SandboxError as error:
-        if error.exit_code is not ExitCode.ENVIRONMENT:
-            raise
+    except MachineError as error:
         return "infra_error", f"{error.what}: {error.known}"
     except KeyboardInterrupt:
         return "interrupted", f"interrupted during {name}"
@@ -102,9 +100,7 @@ def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
     """A failure after a node's death, or after the engine stopped answering, is not the workload's."""
     try:
         dead = died(run) if status == "failed" else {}
-    except SandboxError as error:
-        if error.exit_code is not ExitCode.ENVIRONMENT:
-            raise
+    except MachineError as error:
         return "infra_error", f"{error.what}: {error.known}; then: {reason}"
     return ("infra_error", f"died during the run: {judge.states(dead)}; then: {reason}") if dead else (status, reason)
 

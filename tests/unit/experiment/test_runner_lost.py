@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.experiment.pool import StackPool
 from sandbox.experiment.runner import Advance
 from sandbox.plan.model import PlanRequest
@@ -82,14 +82,14 @@ def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_go
 
         def down(self, name: str) -> None:
             if self.gone:
-                raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+                raise MachineError("the Docker engine does not answer", "x", "make doctor")
             super().down(name)
 
     engine = Gone()
 
     def go() -> None:
         engine.gone = True
-        raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+        raise MachineError("the Docker engine does not answer", "x", "make doctor")
 
     engine.on_load = go
     with pytest.raises(SandboxError, match="does not answer"):
@@ -113,7 +113,7 @@ class Leaving(Engine):
         begun = 1 + sum(each.startswith(verb) for each in self.done)
         self.gone = self.gone or (verb, begun) == (self.verb, self.nth)
         if self.gone:
-            raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+            raise MachineError("the Docker engine does not answer", "x", "make doctor")
 
     def up(self, name: str, request: PlanRequest) -> RunningStack:
         self._answer("up")
@@ -160,7 +160,7 @@ class EnginelessStack(FakeStack):
 
     def dead_nodes(self) -> dict[str, str]:
         if any("run" in argv for argv in self.streamed):
-            raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+            raise MachineError("the Docker engine does not answer", "x", "make doctor")
         return {}
 
 
@@ -171,7 +171,7 @@ def test_a_run_whose_warm_up_the_engine_has_cut_short_is_run_again(tmp_path: Pat
 
         def down(self, name: str) -> None:
             if any(tmp_path.glob("2*/runs/*/record.json")):
-                raise SandboxError("the Docker engine does not answer", "x", "make doctor", ExitCode.ENVIRONMENT)
+                raise MachineError("the Docker engine does not answer", "x", "make doctor")
 
     with pytest.raises(SandboxError, match="does not answer"):
         run(tmp_path, Gone())

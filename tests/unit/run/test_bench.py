@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.results.record import CheckRecord, Record
 from sandbox.run import bench as run_module
@@ -210,7 +210,7 @@ class EnginelessStack(FakeStack):
     """The engine goes away when settings are to be proved."""
 
     def prove_settings(self) -> Sequence[SettingProof]:
-        raise SandboxError("the engine does not answer", "it did before", "make doctor", ExitCode.ENVIRONMENT)
+        raise MachineError("the engine does not answer", "it did before", "make doctor")
 
 
 def test_an_engine_that_goes_away_is_an_infra_error(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ class EngineGoneInWarmUp(FakeStack):
 
     def dead_nodes(self) -> dict[str, str]:
         if self.streamed:
-            raise SandboxError("the engine does not answer", "it did before", "make doctor", ExitCode.ENVIRONMENT)
+            raise MachineError("the engine does not answer", "it did before", "make doctor")
         return {}
 
 

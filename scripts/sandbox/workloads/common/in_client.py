@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.stack.protocol import ExecResult, RunningStack
 
 
@@ -43,7 +43,7 @@ def _answer(result: ExecResult, client: str, module: str) -> Any:
         pass
     last = (result.stderr or result.stdout).strip().rpartition("\n")[2]
     what = f"{module} failed in node {client} (exit code {result.code})"
-    raise SandboxError(what, last or "it printed nothing", f"try: make logs NODE={client}", ExitCode.ENVIRONMENT)
+    raise MachineError(what, last or "it printed nothing", f"try: make logs NODE={client}")
 
 
 def folder_of(contents: Mapping[str, str]) -> str:
