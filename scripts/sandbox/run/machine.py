@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from sandbox.errors import SandboxError
 from sandbox.results.calibration import Calibration
-from sandbox.results.record import Environment, HostLoad, Inputs
+from sandbox.results.record import Environment, HostLoad, Inputs, Part
 from sandbox.results.store import write_atomically
 from sandbox.run import in_client
 from sandbox.run.counters import ServerState
 from sandbox.stack.locks import cache_folder, locked
-from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.stack.protocol import Engine, EntryPoint, RunningStack, StackNode
 from sandbox.workloads.common.in_client import ask_script
 
 
@@ -27,13 +27,8 @@ def take_fingerprint(
     machine = ask_script(stack, client, in_client.__name__, "fingerprint", None)
     inputs = asdict(stack.inputs)
     return Environment(
-        **machine,
-        cpus=engine.cpus,
-        architecture=engine.architecture,
-        operating_system=engine.operating_system,
-        cgroup_version=engine.cgroup_version,
+        **{**shared(Environment, engine), **machine},
         engine_version=engine.version,
-        storage_driver=engine.storage_driver,
         data_file_system={
             server.name: _data_file_system(stack, server, before[server.name].data_folder)
             for server in servers
@@ -41,6 +36,11 @@ def take_fingerprint(
         },
         inputs=Inputs(**{**inputs, "assignments": list(inputs["assignments"])}),
     )
+
+
+def shared(part: type[Part], found: Engine | EntryPoint | StackNode) -> dict[str, Any]:
+    """The fields of a part of a record that what was found has too."""
+    return {name: value for name, value in asdict(found).items() if name in part.model_fields}
 
 
 def _data_file_system(stack: RunningStack, server: StackNode, folder: str) -> str | None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.plan.library import Kind
@@ -16,16 +15,15 @@ from sandbox.results.record import (
     Metrics,
     NodeRecord,
     NodeRole,
-    Part,
     Record,
     Status,
     WorkloadRecord,
 )
 from sandbox.results.redaction import mask, mask_variables
 from sandbox.run.counters import status_delta
-from sandbox.run.machine import take_fingerprint
+from sandbox.run.machine import shared, take_fingerprint
 from sandbox.run.state import BenchRequest, Run
-from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
+from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.model import Second
 
 _ROLE_OF_KIND: dict[Kind, NodeRole] = {"proxy": "proxy", "manager": "manager", "monitor": "monitor", "client": "client"}
@@ -110,21 +108,16 @@ def _node(run: Run, node: StackNode) -> NodeRecord:
     return NodeRecord(
         role=run.roles.get(node.name) if node.is_server else _ROLE_OF_KIND.get(node.kind),
         server_version=before.version if before else None,
-        **_shared(NodeRecord, node),
+        **shared(NodeRecord, node),
         **(asdict(usage) if usage else {}),
     )
 
 
 def _workload(run: Run) -> WorkloadRecord:
-    where = EntryRecord(**_shared(EntryRecord, run.session.entry), answered=run.answered)
+    where = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered)
     command = list(run.load_command) if run.load_command else None
     found = {"entry": where, "preparation": run.preparation, "load_command": command}
     return _asked(run.request).model_copy(update=found)
-
-
-def _shared(part: type[Part], found: StackNode | EntryPoint) -> dict[str, Any]:
-    """The fields of a record's part that what was found has too."""
-    return {name: value for name, value in asdict(found).items() if name in part.model_fields}
 
 
 def _asked(asked: BenchRequest) -> WorkloadRecord:

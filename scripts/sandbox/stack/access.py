@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.model import UserFile
@@ -121,19 +120,19 @@ def _set_init_state(stack: Stack, state: str) -> None:
     stack.run(stack.client.node, ["sh", "-c", f"echo {state} >{_INIT_MARK}"])
 
 
-def logs(stack: Stack, node: str | None, follow: bool, out: TextIO | None = None, tail: int | None = None) -> int:
+def logs(stack: Stack, node: str | None, follow: bool, tail: int | None = None) -> int:
     """Prints the log of a node, or of all with a node name before each line. Ctrl-C ends it with exit code 130.
 
     ``tail``: only the last lines of each node. Raises SandboxError (exit 2) for an unknown node.
     """
     containers = stack.members if node is None else [stack.container(node)]
-    named, out = len(containers) > 1, out or sys.stdout
+    named = len(containers) > 1
     options = [*(["--follow"] if follow else []), *([f"--tail={tail}"] if tail is not None else [])]
     streams = {each.node: stack.docker.stream("logs", "--timestamps", *options, each.id) for each in containers}
     logs_by_node = [_log_lines(node, stream) for node, stream in streams.items()]
     try:
         for _, name, text in _as_they_come(logs_by_node) if follow else heapq.merge(*logs_by_node):
-            print(f"{name} | {text}" if named else text, file=out, flush=True)
+            print(f"{name} | {text}" if named else text, flush=True)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:  # the reader, such as `head`, is done

@@ -1,6 +1,5 @@
 """The ways in: SQL client, shell, logs."""
 
-import io
 import sys
 
 import pytest
@@ -65,25 +64,24 @@ def test_a_shell_needs_a_node_that_runs(docker: FakeDocker, monkeypatch: pytest.
     assert stopped.value.exit_code == ExitCode.ENVIRONMENT
 
 
-def test_logs_of_several_nodes_come_in_the_order_of_time(docker: FakeDocker) -> None:
+def test_logs_of_several_nodes_come_in_the_order_of_time(
+    docker: FakeDocker, capsys: pytest.CaptureFixture[str]
+) -> None:
     docker.on("^logs .*mysql1", answer("2026-01-01T00:00:01Z one\n2026-01-01T00:00:03Z three\n"))
     docker.on("^logs .*replica1", answer("2026-01-01T00:00:02Z two\n"))
     docker.on("^logs .*client1", answer(""))
-    out = io.StringIO()
-    assert logs(running_stack(docker, "mysql+replica1"), None, follow=False, out=out) == ExitCode.OK
-    assert out.getvalue().splitlines() == ["mysql1 | one", "replica1 | two", "mysql1 | three"]
+    assert logs(running_stack(docker, "mysql+replica1"), None, follow=False) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == ["mysql1 | one", "replica1 | two", "mysql1 | three"]
 
 
-def test_the_log_of_one_node_is_its_own_lines(docker: FakeDocker) -> None:
+def test_the_log_of_one_node_is_its_own_lines(docker: FakeDocker, capsys: pytest.CaptureFixture[str]) -> None:
     docker.on("^logs", answer("2026-01-01T00:00:01Z one | two\n"))
-    out = io.StringIO()
-    logs(running_stack(docker, "mysql"), "mysql1", follow=True, out=out)
-    assert out.getvalue() == "one | two\n"
+    logs(running_stack(docker, "mysql"), "mysql1", follow=True)
+    assert capsys.readouterr() == ("one | two\n", "")
     assert "--follow" in docker.calls[-1]
 
 
-def test_followed_logs_all_arrive(docker: FakeDocker) -> None:
+def test_followed_logs_all_arrive(docker: FakeDocker, capsys: pytest.CaptureFixture[str]) -> None:
     docker.on("^logs", lambda argv: answer(f"t {argv[-1][-6:]}\n"))
-    out = io.StringIO()
-    logs(running_stack(docker, "mysql+replica1"), None, follow=True, out=out)
-    assert sorted(out.getvalue().splitlines()) == ["client1 | lient1", "mysql1 | mysql1", "replica1 | plica1"]
+    logs(running_stack(docker, "mysql+replica1"), None, follow=True)
+    assert sorted(capsys.readouterr().out.splitlines()) == ["client1 | lient1", "mysql1 | mysql1", "replica1 | plica1"]
