@@ -139,26 +139,24 @@ class Stream(Protocol):
 class RunningStack(Protocol):
     """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be asked."""
 
-    @property
-    def name(self) -> str:
-        """Name of the stack, ``default`` when none was given."""
-
-    @property
-    def profile(self) -> str:
-        """The expression it was started from."""
-
-    @property
-    def inputs(self) -> StackInputs:
-        """What the user changed at ``up``, in addition to the profile."""
+    name: str
+    """``default`` when none was given; of one started by hand, its project."""
+    profile: str
+    """The expression it was started from."""
+    inputs: StackInputs
+    """What the user changed at ``up``, in addition to the profile."""
 
     def nodes(self) -> Sequence[StackNode]:
-        """Every node that belongs to the stack, running or not."""
+        """Every node of the plan, running or not, and external servers."""
 
     def roles(self) -> Mapping[str, ServerRole | None]:
-        """Role of every database server, asked of it now; None where it does not answer or has no role."""
+        """Role of every database server, all asked at once, now; None for one without an answer or a role."""
 
     def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
-        """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown."""
+        """Resolves ``VIA=`` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown.
+
+        ``roles``: of every server, where they were asked just now.
+        """
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
@@ -186,7 +184,7 @@ class RunningStack(Protocol):
         """Runs the proof of every setting on every node it applies to, now."""
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack; none of them may appear in anything saved."""
+        """Every password of the stack, which stay while it is up; none of them may appear in anything saved."""
 
 
 NodeState = Literal["creating", "starting", "waiting", "ready", "failed", "stopping", "stopped"]

@@ -21,7 +21,16 @@ from sandbox.stack.entry import Entries
 from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.naming import choose_project, stack_name
-from sandbox.stack.protocol import Engine, EntryPoint, ExecResult, OnEvent, ServerRole, SettingProof, StackNode
+from sandbox.stack.protocol import (
+    Engine,
+    EntryPoint,
+    ExecResult,
+    OnEvent,
+    RunningStack,
+    ServerRole,
+    SettingProof,
+    StackNode,
+)
 
 ANSWER = "\x1e"
 """Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
@@ -31,12 +40,8 @@ _PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
 
 
-class Stack:
-    """One stack on the engine, found by its label.
-
-    ``name``: of one started by hand, its project. ``profile``: the expression it was started from.
-    ``plan``: the hash of its plan. ``inputs``: what the user changed at `up`, in addition to the profile.
-    """
+class Stack(RunningStack):
+    """One stack on the engine, found by its label. ``plan``: the hash of its plan."""
 
     def __init__(self, containers: Sequence[Container], docker: Docker) -> None:
         """``containers`` is every container of one project, at least one."""
@@ -83,12 +88,10 @@ class Stack:
         return image_facts(self.docker, [container.id for container in self.members])
 
     def nodes(self) -> list[StackNode]:
-        """Every node of the plan, running or not, and external servers."""
         own = [_stack_node(container, self._images.get(container.id, ImageFacts())) for container in self.members]
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
-        """Role of every database server, all asked at once, now; None for one without an answer or a role."""
         return {name: server_role(answer) for name, answer in self.standings().items()}
 
     def standings(self) -> dict[str, str | None]:
@@ -106,14 +109,9 @@ class Stack:
         return Entries(self.members, self.roles)
 
     def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
-        """Resolves `VIA=` (None: the default entry point). SandboxError (exit 2) when ambiguous or unknown.
-
-        ``roles``: of every server, where they were asked just now.
-        """
         return Entries(self.members, self.roles if roles is None else lambda: dict(roles)).resolve(via)
 
     def prove_settings(self) -> list[SettingProof]:
-        """Runs the proof of every setting on every node it applies to, now."""
         client = next((node for node in self.members if node.kind == "client"), None)
         asked: list[tuple[str, Container, str]] = []
         expected: dict[str, tuple[str, str, str]] = {}
@@ -138,37 +136,30 @@ class Stack:
         return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
-        """Runs a command in a node to its end; TimeoutError past ``timeout_s``."""
         return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        """Sends a line to a command that keeps running in a node; the first line starts it. The answer is a line."""
         return self._sql_sessions.ask(node, argv, line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
-        """Starts a command in a node; its input stays open until `close_stdin`."""
         return self.docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
 
     def _exec(self, node: str, argv: Sequence[str], interactive: bool) -> list[str]:
         return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
 
     def dead_nodes(self) -> dict[str, str]:
-        """Nodes whose container is not running now, each with its state: ``exited (137), out of memory``."""
         stopped = [container for container in self.refreshed().members if not container.running]
         return {container.node: death(self.docker, container) for container in stopped}
 
     def log(self, node: str, since: datetime | None = None) -> str:
-        """The node's log with timestamps, since a UTC time (None: since the container was made)."""
         bound = ["--since", since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")] if since else []
         return self.docker.stream("logs", "--timestamps", *bound, self.container(node).id).text()
 
     def engine(self) -> Engine:
-        """The engine on which it runs."""
         return engine_facts(self.docker)
 
     def secrets(self) -> frozenset[str]:
-        """Every password of the stack, read back from its client node; they do not change while it is up."""
-        return self._secrets
+        return self._secrets  # read back from its client node
 
     @cached_property
     def _secrets(self) -> frozenset[str]:
