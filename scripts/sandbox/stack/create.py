@@ -7,7 +7,6 @@ starts a process for each (80 ms of CPU). The files and their paths are the same
 import csv
 import io
 import tarfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.plan.compose import PROJECT, compose_text
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import CommandGroup, Docker
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ExecResult
 
@@ -91,42 +90,21 @@ def _wave(container: Container) -> int:
 
 def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:
     """Runs commands to completion; after an interrupt they hold the lock no longer than they must."""
-    group = _CommandGroup(docker, lock)
+    group = CommandGroup()
+
+    def run(command: Command) -> ExecResult | None:
+        begun = group.begin(lambda: docker.begin(*command.argv, stdin=command.stdin, pass_fds=(lock,)))
+        return begun.answer() if begun else None
+
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
         try:
-            answers = [pool.submit(group.run, each) for each in commands]
+            answers = [pool.submit(run, each) for each in commands]
             for command, each in zip(commands, answers, strict=True):
                 if (answer := each.result()) and answer.code:
                     raise RefusedError(command.argv, answer)
         except KeyboardInterrupt:
-            group.close(end=ended_on_interrupt)
+            group.close(end_begun=ended_on_interrupt)
             raise
-
-
-class _CommandGroup:
-    """Commands started by threads: only the main thread gets an interrupt, so every started command is recorded."""
-
-    def __init__(self, docker: Docker, lock: int) -> None:
-        self._docker, self._lock = docker, lock
-        self._begun: list[Pending] = []
-        self._closed = False
-        self._guard = threading.Lock()
-
-    def run(self, command: Command) -> ExecResult | None:
-        """The answer of a command; None where the group was closed before it started."""
-        with self._guard:
-            if self._closed:
-                return None
-            pending = self._docker.begin(*command.argv, stdin=command.stdin, pass_fds=(self._lock,))
-            self._begun.append(pending)
-        return pending.answer()
-
-    def close(self, end: bool) -> None:
-        """Starts no more commands; ``end``: ends those that are running."""
-        with self._guard:
-            self._closed = True
-        for pending in self._begun if end else ():
-            pending.end()
 
 
 def node_archive(document: Mapping[str, Any], node: str, made_unix_s: int) -> str:

@@ -8,12 +8,15 @@ on standard input, a streaming exec, separate process groups.
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from sandbox.errors import MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
+Begun = TypeVar("Begun", "Pending", "CommandStream")
 _PATIENCE_S = 5.0
 """How long a client may take to end on request before it is killed."""
 
@@ -31,10 +34,10 @@ class Pending:
         try:
             stdout, stderr = self._process.communicate(self._stdin, timeout_s)
         except subprocess.TimeoutExpired as late:
-            self.end()
+            self.kill()
             raise TimeoutError(f"docker {self.argv[0]} did not end within {timeout_s} s") from late
         except BaseException:
-            self.end()
+            self.kill()
             raise
         return ExecResult(self._process.returncode, stdout, stderr)
 
@@ -52,7 +55,7 @@ class Pending:
             raise problem(self.argv, answer)
         return answer.stdout
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Asks the client and its plugins to stop, then kills them. Harmless when repeated."""
         _end_group(self._process)
 
@@ -97,6 +100,30 @@ def begin_stream(argv: Sequence[str], stdin: bool = False, variables: Mapping[st
     source = subprocess.PIPE if stdin else subprocess.DEVNULL
     environment = {**os.environ, **(variables or {})}
     return CommandStream(_popen(argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment))
+
+
+class CommandGroup:
+    """Commands that threads begin: only the main thread gets an interrupt, so every one that has begun is recorded."""
+
+    def __init__(self) -> None:
+        self._begun: list[Pending | CommandStream] = []
+        self._closed = False
+        self._guard = threading.Lock()
+
+    def begin(self, begin: Callable[[], Begun]) -> Begun | None:
+        """A command; None where the group was closed before."""
+        with self._guard:
+            if self._closed:
+                return None
+            self._begun.append(begun := begin())
+        return begun
+
+    def close(self, end_begun: bool = True) -> None:
+        """Begins no more commands; ``end_begun``: ends those that are running."""
+        with self._guard:
+            self._closed = True
+        for each in self._begun if end_begun else ():
+            each.kill()
 
 
 class Docker:

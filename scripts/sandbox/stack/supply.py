@@ -2,7 +2,6 @@
 
 import os
 import re
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from sandbox.places import CHECKOUT
 from sandbox.plan.alternatives import nearest_working_profile, working_components
 from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.plan.model import Plan
-from sandbox.stack.engine import CommandStream, Docker, begin_stream
+from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
@@ -75,7 +74,7 @@ def supply(choices: Sequence[ImageChoice], on_event: OnEvent, docker: Docker) ->
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            acquisition.end()
+            acquisition.commands.close()
     for future in done:
         future.result()
 
@@ -91,20 +90,11 @@ def all_built(catalog: Catalog, available: Availability) -> list[ImageChoice]:
 
 
 class Acquisition:
-    """The pulls and builds of one command; `end` stops them all."""
+    """The pulls and builds of one command; closing ``commands`` stops them all."""
 
     def __init__(self, on_event: OnEvent, docker: Docker) -> None:
         self._on_event, self._docker = on_event, docker
-        self._running: set[CommandStream] = set()
-        self._guard = threading.Lock()
-        self._ended = False
-
-    def end(self) -> None:
-        """Ends those still running, after a failure or Ctrl-C."""
-        with self._guard:
-            self._ended = True
-        for stream in list(self._running):
-            stream.kill()
+        self.commands = CommandGroup()
 
     def get(self, choice: ImageChoice) -> None:
         """Pulls or builds one image; a second command that needs it waits. SandboxError (exit 4) where it fails."""
@@ -155,16 +145,13 @@ class Acquisition:
         self, argv: list[str], on_line: Callable[[str], None], variables: Mapping[str, str] | None = None
     ) -> tuple[int, list[str]]:
         """Runs a command to its end, line by line; its exit code and last lines."""
-        with self._guard:
-            if self._ended:
-                return 130, ["ended"]
-            stream = begin_stream(argv, variables=variables)
-            self._running.add(stream)
+        stream = self.commands.begin(lambda: begin_stream(argv, variables=variables))
+        if stream is None:
+            return 130, ["ended"]
         tail: deque[str] = deque(maxlen=_TAIL_LINES)
         for line in stream.lines():
             tail.append(line.rstrip())
             on_line(line)
-        self._running.discard(stream)
         return stream.wait(), list(tail)
 
 

@@ -47,7 +47,7 @@ class FakePending(Pending):
             raise problem(self.argv, self._reply)
         return self._reply.stdout
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Nothing to end."""
 
 
