@@ -1,16 +1,16 @@
-"""PURE: the figures of a matrix and of a bench: metrics by level, ratios to the baseline, runs second by second."""
+"""PURE: the figures of a matrix and of a bench: metrics by level, ratios to the baseline, seconds, server activity."""
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, run_lines, thinned
-from sandbox.report.server_figures import bench_server_figure, server_figures
+from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, mean, median_line, run_lines, thinned
 from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
 from sandbox.report.text import figure
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
+from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 from sandbox.results.statistics.verdict import Effect
@@ -32,6 +32,13 @@ _SECONDS = {
 }
 """Column of the one-second series → title and unit of its panel."""
 
+OfCell = Mapping[str, Sequence[Mapping[str, Points]]]
+"""By cell, for every run the points of each counter."""
+
+AGAINST_THE_LOAD = "Threads_connected"
+"""Drawn with the threads of the load, dashed: the gap shows what a proxy multiplexes or keeps idle."""
+_TIME_CAPTION = "Second by second from the one-second samples, which start just before the load."
+
 
 def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) -> list[Figure]:
     """Every figure that the result has data for, in the order of the page."""
@@ -45,7 +52,7 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
     made.append(_seconds(layout, good, telling(layout, judged, MOST_WHERES)))
     close = telling(layout, judged, MOST_WHERES_OF_SERVERS)
     panels = dict.fromkeys(place.panel for place in layout.places.values() if place.where in close)
-    made += server_figures(layout, good, close, list(panels)[:MOST_PANELS_OF_SERVERS])
+    made += _server_figures(layout, good, close, list(panels)[:MOST_PANELS_OF_SERVERS])
     return [each for each in made if each.panels]
 
 
@@ -58,7 +65,7 @@ def bench_figures(run: RunData) -> list[Figure]:
         if column in lines
     ]
     load = Figure("seconds", "second by second", "The client side during the measured window.", panels)
-    return [made for made in (load, bench_server_figure(run)) if made.panels]
+    return [made for made in (load, _bench_server_figure(run)) if made.panels]
 
 
 def side_by_side(name: str, title: str, figures: Sequence[Figure]) -> list[Figure]:
@@ -141,7 +148,9 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     better = "more" if METRICS[metric].higher_is_better else "less"
     unit = f"{'ratio' if ratio else f'difference, {METRICS[metric].unit}'}; {better} is better"
     panels = [
-        layout.panel(panel, [Level(1.0 if ratio else 0.0), *_areas_first(marks)], unit, zero=False, log_from=4.0)
+        layout.panel(
+            panel, [Level(1.0 if ratio else 0.0), *sorted(marks, key=_is_on_top)], unit, zero=False, log_from=4.0
+        )
         for panel, marks in found.items()
         if marks
     ]
@@ -165,11 +174,6 @@ def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effe
     return [*marks, Dot(x, shown(effect.estimate), place.variant, tooltip)]
 
 
-def _areas_first(marks: Iterable[Mark]) -> list[Mark]:
-    """Later marks are drawn on top."""
-    return sorted(marks, key=lambda mark: not isinstance(mark, Area))
-
-
 def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
     """Transactions per second of every run (the first ones of very many), with their median."""
     found: dict[str, list[Mark]] = {where: [] for where in chosen}
@@ -180,7 +184,7 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
             found[place.where] += run_lines(lines, place.variant)
             longest[place.where] = max(longest[place.where], *map(len, lines))
     panels = [
-        Panel(where, _strong_last(marks), "second of the run", "1/s", span=(1, longest[where]))
+        Panel(where, sorted(marks, key=_is_on_top), "second of the run", "1/s", span=(1, longest[where]))
         for where, marks in found.items()
         if marks
     ]
@@ -191,9 +195,9 @@ def _seconds(layout: Layout, good: ByCell, chosen: Sequence[str]) -> Figure:
     return Figure("seconds", "throughput of every run, second by second", caption, panels, layout.variants)
 
 
-def _strong_last(marks: Iterable[Mark]) -> list[Mark]:
-    """Strong lines above faint ones."""
-    return sorted(marks, key=lambda mark: isinstance(mark, Line) and not mark.faint)
+def _is_on_top(mark: Mark) -> bool:
+    """Later marks are drawn on top: strong lines above faint ones, everything above areas."""
+    return not (isinstance(mark, Area) or (isinstance(mark, Line) and mark.faint))
 
 
 def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
@@ -209,3 +213,90 @@ def spoken(metric: str) -> str:
     if metric in PROCESSOR_TIME:
         return f"processor time of the {metric.partition('_')[0]} per transaction"
     return f"throughput ({metric})" if metric in ("tps", "qps") else metric.removesuffix("_ms").replace("_", " ")
+
+
+def _server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]) -> list[Figure]:
+    """By level for each panel, then second by second for each combination of levels.
+
+    All but the first are folded: a reader opens those where a difference was found.
+    """
+    sampled = {cell: [added_up(run.servers) for run in good.get(cell, ()) if run.servers] for cell in layout.places}
+    threads = {cell: runs[0].record.workload.threads for cell, runs in good.items()}
+    by_level = [_by_level(layout, sampled, threads, panel, index) for index, panel in enumerate(panels)]
+    in_time = [_in_time(layout, sampled, threads, where, index) for index, where in enumerate(wheres)]
+    return [*by_level, *in_time]
+
+
+def _bench_server_figure(run: RunData) -> Figure:
+    """The servers of one run, one colour each."""
+    panels = []
+    for counter in _moving(run.servers.values()):
+        series = enumerate(run.servers.values())
+        lines = [(colour, [each[counter.name]]) for colour, each in series if counter.name in each]
+        panels.append(_time_panel(counter, lines, [run.record.workload.threads]))
+    return Figure("servers", "inside the servers, second by second", _TIME_CAPTION, panels, tuple(run.servers))
+
+
+def _moving(found: Iterable[Mapping[str, Points]]) -> list[Counter]:
+    """The counters that any server moved: a panel of zeros shows nothing."""
+    nonzero = {name for series in found for name, points in series.items() if any(points)}
+    return [counter for counter in COUNTERS if counter.name in nonzero]
+
+
+def _by_level(layout: Layout, sampled: OfCell, threads: Mapping[str, int], panel: str, index: int) -> Figure:
+    there = {cell: place for cell, place in layout.places.items() if place.panel == panel}
+    panels = []
+    for counter in _moving(series for cell in there for series in sampled[cell]):
+        marks = list(_counter_marks(layout, there, sampled, counter))
+        if counter.name == AGAINST_THE_LOAD:
+            known = [(layout.position(place), threads[cell]) for cell, place in there.items() if cell in threads]
+            marks += [Line([(x - 0.2, load), (x + 0.2, load)], None) for x, load in known]
+        panels.append(layout.panel(_title(counter), marks, counter.unit, group=counter.group))
+    caption = (
+        "Means over the measured window of each run, summed over all servers of a variant. "
+        "Dot: median over blocks; bar: smallest to largest block. Counters that stayed at zero are omitted."
+    )
+    title = "inside the servers" + (f", {panel}" if panel else "")
+    return Figure(f"servers-{index + 1}", title, caption, panels, layout.variants, folded=index > 0)
+
+
+def _counter_marks(layout: Layout, there: Mapping[str, Place], sampled: OfCell, counter: Counter) -> Iterable[Mark]:
+    lines: dict[int, list[tuple[float, float]]] = {}
+    for cell, place in there.items():
+        means = [found for series in sampled[cell] if (found := mean(series.get(counter.name, ()))) is not None]
+        if not means:
+            continue
+        x, middle = layout.position(place), statistics.median(means)
+        lines.setdefault(place.variant, []).append((x, middle))
+        tooltip = f"{layout.label(place)}: {figure(middle)} {counter.unit}, {len(means)} blocks"
+        yield Bar(x, min(means), max(means), place.variant, thick=True)
+        yield Dot(x, middle, place.variant, tooltip)
+    if layout.x:
+        yield from (Line(sorted(points), variant, faint=True) for variant, points in lines.items())
+
+
+def _title(counter: Counter) -> str:
+    return f"{counter.name} (dashed: threads of the load)" if counter.name == AGAINST_THE_LOAD else counter.name
+
+
+def _in_time(layout: Layout, sampled: OfCell, threads: Mapping[str, int], where: str, index: int) -> Figure:
+    there = {cell: place for cell, place in layout.places.items() if place.where == where}
+    panels = []
+    for counter in _moving(series for cell in there for series in sampled[cell]):
+        lines = [
+            (place.variant, [series[counter.name] for series in sampled[cell] if counter.name in series])
+            for cell, place in there.items()
+        ]
+        load = sorted({threads[cell] for cell in there if cell in threads})
+        panels.append(_time_panel(counter, [each for each in lines if each[1]], load))
+    caption = f"{_TIME_CAPTION} Median over blocks, summed over all servers of a variant."
+    title = "inside the servers, second by second" + (f", {where}" if where else "")
+    return Figure(f"servers-in-time-{index + 1}", title, caption, panels, layout.variants, folded=True)
+
+
+def _time_panel(counter: Counter, lines: Sequence[tuple[int, Sequence[Points]]], load: Sequence[int]) -> Panel:
+    """The median of the lines of each colour."""
+    levels = [Level(threads) for threads in load if counter.name == AGAINST_THE_LOAD]
+    marks: list[Mark] = [*levels, *(median_line(series, colour) for colour, series in lines)]
+    longest = max(2, *(len(line) for _, series in lines for line in series))
+    return Panel(_title(counter), marks, "second", counter.unit, span=(1, longest), group=counter.group)
