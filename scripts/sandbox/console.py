@@ -21,18 +21,14 @@ _STYLES = {"ready": "green", "here": "green", "failed": "bold red", "stopped": "
 _SETTLED = ("ready", "failed", "stopped", "here")
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Whether a line can be overwritten there."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
 class _Display:
     """What is live in a terminal; thread-safe. As a context manager it ends before anything else is printed."""
 
     def __init__(self, command: str, stream: TextIO | None = None) -> None:
         """``command`` starts every plain line: ``up``."""
         self._command, self._stream = command, stream or sys.stderr
-        self._terminal = is_terminal(self._stream)
+        self._terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
+        """Whether a line can be overwritten there."""
         self._guard = threading.RLock()
         self._live: Live | None = None
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from sandbox.results.server_series import Points
 
 MOST_POINTS = 60
 """Per line; longer runs are drawn as the means of this many equal pieces."""
+_NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
 _MOST_RUNS = 24
 """Faint lines per variant and panel."""
 
@@ -105,7 +107,7 @@ class Layout:
 def layout_of(part: MatrixPart) -> Layout:
     """A numeric factor such as threads along the axis; factors that the baseline sets by colour; others in panels."""
     free = [factor for factor in varied(part) if factor not in part.baseline]
-    x = next((factor for factor in free if all(map(_is_number, part.factors[factor]))), None)
+    x = next((factor for factor in free if all(map(_NUMBER.fullmatch, part.factors[factor]))), None)
     xs = tuple(part.factors[x]) if x else ()
     others = [factor for factor in free if factor != x]
     compared = [factor for factor in varied(part) if factor in part.baseline] or list(part.baseline)
@@ -119,10 +121,6 @@ def _place(cell: CellPart, x: str | None, xs: Sequence[str], others: Sequence[st
     panel = levels_text(cell.levels, others)
     where = ", ".join(filter(None, (panel, levels_text(cell.levels, [x]) if x else "")))
     return Place(xs.index(cell.levels[x]) if x else 0, variant, panel, where)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
 
 
 def run_lines(lines: Sequence[Sequence[float]], variant: int) -> list[Mark]:

@@ -35,13 +35,10 @@ def role_hint(plan: Plan, node: Node) -> str:
         return _database_role(group, node)
     if node.kind == "proxy" and group and not node.watches and node.service == node.component.name:
         behind = [server.name for server in group.behind(node)] or [group.external or ""]
-        return f"proxy in front of {_joined(behind)}{_note(plan, node)}"
+        about = f"the note of {node.name}"
+        note = render_text(node.component.spec.note, node_context(plan, node, PLACEHOLDER), about)
+        return f"proxy in front of {_joined(behind)}{f'; {note}' if note else ''}"
     return f"{node.kind} of {node.watches}" if node.watches else node.kind
-
-
-def _note(plan: Plan, node: Node) -> str:
-    text = render_text(node.component.spec.note, node_context(plan, node, PLACEHOLDER), f"the note of {node.name}")
-    return f"; {text}" if text else ""
 
 
 def _joined(names: list[str]) -> str:

@@ -23,6 +23,12 @@ LOOKS = (
 LIGHT = ("#5b6470", "#0067b1", "#d1495b", "#1b8a4b", "#a85f00", "#7b3fa0", "#0a8a9a", "#c2348b", "#6b7a00", "#8a4b2a")
 DARK = ("#aab4c0", "#5ab0f2", "#ff7f8f", "#5bd08b", "#f0a94a", "#c08df0", "#4fd0df", "#ff86cb", "#c3d24a", "#d79a72")
 """The first is the baseline's, more muted than the others."""
+_STYLE = (
+    "text{font-family:'DejaVu Sans',Arial,sans-serif;font-size:11px}"
+    + "".join(f".c{index}{{color:{colour}}}" for index, colour in enumerate(LIGHT))
+    + f".grey{{color:#6b6b6b}}.grid{{color:#d9d9d9}}.faint{{color:#5a5f66}}.ink{{color:#1b1b1b}}{LOOKS}"
+)
+"""Of a picture that stands alone."""
 _GAP, _HEAD, _COLUMNS = 18, 22, 3
 LOG_FROM = 20.0
 """Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge into one line."""
@@ -331,7 +337,7 @@ def picture(figure: Figure) -> str:
         y += _HEAD + _GAP + max(panel.size[1] for panel in row)
     open_ = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" viewBox="0 0 {width} {y}">'
     paper = f'<rect width="{width}" height="{y}" fill="#ffffff"/>'
-    return f"{open_}<style>{_style()}</style>{paper}{''.join([*head, *body])}</svg>\n"
+    return f"{open_}<style>{_STYLE}</style>{paper}{''.join([*head, *body])}</svg>\n"
 
 
 def _headings(figure: Figure, width: int) -> tuple[list[str], int]:
@@ -355,9 +361,3 @@ def _line(x: float, y: float, text: str, font: str, look: str = "ink") -> str:
     weight, size = font.split() if " " in font else ("400", font)
     style = f'style="font-weight:{weight};font-size:{size}"'
     return f'<text class="{look}" x="{x:.0f}" y="{y}" {style}>{escape(text)}</text>'
-
-
-def _style() -> str:
-    tones = "".join(f".c{index}{{color:{colour}}}" for index, colour in enumerate(LIGHT))
-    rest = ".grey{color:#6b6b6b}.grid{color:#d9d9d9}.faint{color:#5a5f66}.ink{color:#1b1b1b}"
-    return f"text{{font-family:'DejaVu Sans',Arial,sans-serif;font-size:11px}}{tones}{rest}{LOOKS}"

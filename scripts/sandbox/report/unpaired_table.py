@@ -1,22 +1,22 @@
 """PURE: an unpaired comparison of two results, as lines of at most 100 columns and as data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sandbox.report.text import WIDTH, figure, levels_text, text_table, wrapped
 from sandbox.report.verdict_table import (
     FIGURES,
     RUNS,
-    certainty_data,
-    effect_data,
     figures_text,
+    judgement_data,
     margins_by_workload,
     noise_data,
+    unsteady_data,
     unsteady_text,
 )
 from sandbox.results.compare import unsteady_cells
-from sandbox.results.unpaired import Difference, Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
+from sandbox.results.statistics.changes import Shift
+from sandbox.results.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
 _MOST_VARIABLES = 10
 WARNING = (
@@ -32,13 +32,16 @@ def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, di
         verdicts = [each for each in compared.verdicts if each.metric == metric]
         lines += wrapped(f"{metric}   B against A   {margins_by_workload(verdicts, RUNS, compared.noise)}")
         lines += [*(f"  {line}" for line in _table(verdicts)), ""]
-    return [*lines, *_notes(compared), *_unsteady("A", first), *_unsteady("B", second)]
+    lines += _notes(compared)
+    for name, side in (("A", first), ("B", second)):
+        for cell, changed in unsteady_text(_unsteady(side)).items():
+            lines += wrapped(f"not steady in {name}: {cell}: {changed}")
+    return lines
 
 
-def _unsteady(name: str, side: ResultSide) -> list[str]:
+def _unsteady(side: ResultSide) -> Mapping[str, Sequence[Shift]]:
     """What changed in this side's cells that were too unsteady to compare."""
-    text = unsteady_text(unsteady_cells(side.runs, side.cells)).items()
-    return [line for cell, changed in text for line in wrapped(f"not steady in {name}: {cell}: {changed}")]
+    return unsteady_cells(side.runs, side.cells)
 
 
 def unpaired_data(
@@ -51,16 +54,11 @@ def unpaired_data(
         "b": _side_data(second),
         "differences": data_of(differences),
         "unfit": list(compared.unfit),
-        "unsteady": {name: _unsteady_data(side) for name, side in (("A", first), ("B", second))},
+        "unsteady": {name: unsteady_data(_unsteady(side)) for name, side in (("A", first), ("B", second))},
         "noise": noise_data(compared.noise),
         "verdicts": [_data(verdict) for verdict in compared.verdicts],
         "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
     }
-
-
-def _unsteady_data(side: ResultSide) -> dict[str, Any]:
-    found = unsteady_cells(side.runs, side.cells)
-    return {cell: [asdict(change) for change in changes] for cell, changes in found.items()}
 
 
 def _side(name: str, side: ResultSide) -> str:
@@ -84,14 +82,12 @@ def _apart(differences: Differences) -> list[str]:
     if not differences.others and not differences.variables:
         return ["No other recorded difference."]
     first = [*differences.others, *differences.variables[:_MOST_VARIABLES]]
-    lines = ["Other differences", *(line for each in first for line in _difference(each))]
+    lines = ["Other differences"]
+    for each in first:
+        old, new = ("unknown or none" if value is None else value for value in (each.first, each.second))
+        lines += wrapped(f"{each.what}: {old} → {new}", "  ", "    ")
     more = len(differences.variables) - _MOST_VARIABLES
     return [*lines, f"  and {more} more variables   (JSON=1 lists all)"] if more > 0 else lines
-
-
-def _difference(each: Difference) -> list[str]:
-    first, second = ("unknown or none" if value is None else value for value in (each.first, each.second))
-    return wrapped(f"{each.what}: {first} → {second}", "  ", "    ")
 
 
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
@@ -135,7 +131,4 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
         "runs_b": verdict.runs[1], "median_a": verdict.typical[0], "median_b": verdict.typical[1],
         "lost_runs": verdict.lost,
     }  # fmt: skip
-    if verdict.judgement is None:
-        return text
-    judgement, needed = verdict.judgement, {"runs_needed": verdict.judgement.blocks_needed}
-    return text | effect_data(judgement.effect) | certainty_data(judgement) | needed
+    return text | judgement_data(verdict.judgement, RUNS)

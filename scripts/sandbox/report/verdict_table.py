@@ -296,7 +296,7 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "matrix": part.name,
         "question": part.question,
         "unfit": judged.unfit,
-        "unsteady": {cell: [asdict(change) for change in changes] for cell, changes in judged.unsteady.items()},
+        "unsteady": unsteady_data(judged.unsteady),
         "noise": noise_data(judged.noise),
         "verdicts": [_data(verdict) for verdict in judged.verdicts],
         "canary": [_data(verdict) for verdict in judged.canary],
@@ -304,6 +304,11 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "left_out": part.left_out,
         "marked_blocks": marked_blocks(part.host_checks),
     }
+
+
+def unsteady_data(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, Any]:
+    """What changed in cells too unsteady to compare, as JSON data."""
+    return {cell: [asdict(change) for change in changes] for cell, changes in unsteady.items()}
 
 
 def noise_data(noise: Mapping[tuple[str, str], Noise]) -> list[dict[str, Any]]:
@@ -318,11 +323,7 @@ def _data(verdict: Verdict) -> dict[str, Any]:
         "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
         "missing_blocks": verdict.missing,
     }  # fmt: skip
-    if verdict.judgement is None:
-        return text
-    blocks = {"blocks": verdict.judgement.effect.blocks}
-    needed = {"blocks_needed": verdict.judgement.blocks_needed}
-    return text | effect_data(verdict.judgement.effect) | blocks | certainty_data(verdict.judgement) | needed
+    return text | judgement_data(verdict.judgement, BLOCKS)
 
 
 def effect_data(effect: Effect | None) -> dict[str, Any]:
@@ -334,12 +335,16 @@ def effect_data(effect: Effect | None) -> dict[str, Any]:
     }
 
 
-def certainty_data(judgement: Judgement) -> dict[str, Any]:
-    """p, and the effects that would count and that would have been detected."""
+def judgement_data(judgement: Judgement | None, units: Units) -> dict[str, Any]:
+    """An effect, p, the effects that would count and that would have been detected; empty where nothing was judged."""
+    if judgement is None:
+        return {}
     effect, display = judgement.effect, judgement.effect.metric.shown
-    return {
+    return effect_data(effect) | {
+        **({"blocks": effect.blocks} if units is BLOCKS else {}),
         "p": effect.p,
         "adjusted_p": judgement.adjusted_p,
         "margin": display(effect.margin),
         "detectable": display(effect.detectable) if math.isfinite(effect.detectable) else None,
+        "blocks_needed" if units is BLOCKS else "runs_needed": judgement.blocks_needed,
     }
