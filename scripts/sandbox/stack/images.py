@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import tarfile
-import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.images import Availability, Catalog, Lock, built_alias
 from sandbox.plan.model import Plan
+from sandbox.results.store import write_atomically
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.locks import locked
 
@@ -117,7 +117,8 @@ def lock_images(plan: Plan, docker: Docker, path: Path = LOCK_FILE) -> Lock:
         published={**before.published, **{name: _digest(name, docker) for name in sorted(published)}},
         built={**before.built, **{alias: _exact_tag(alias, docker) for alias in sorted(built)}},
     )
-    _write_lock(lock, path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, _LOCK_HEAD + yaml.safe_dump(lock.model_dump(), sort_keys=True))
     return lock
 
 
@@ -145,15 +146,6 @@ def _exact_tag(alias: str, docker: Docker) -> str:
         "an image that was built here has one until it is removed",
         f"try: docker rmi {alias} && make images   (builds it again)",
     )
-
-
-def _write_lock(lock: Lock, path: Path) -> None:
-    """Writes atomically: a truncated lock file would pin half a stack."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".lock-", delete=False, encoding="utf-8") as file:
-        file.write(_LOCK_HEAD + yaml.safe_dump(lock.model_dump(), sort_keys=True))
-    Path(file.name).chmod(0o644)
-    Path(file.name).replace(path)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.results.redaction import mask
-from sandbox.stack.engine import CommandStream, Docker
+from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
@@ -80,9 +80,7 @@ class ReadinessLoop:
         """
         self._docker, self._node, self._news = docker, node, news
         self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, role)
-        self._ended = threading.Event()
-        self._guard = threading.Lock()
-        self._stream: CommandStream | None = None
+        self._ended, self._commands = threading.Event(), CommandGroup()
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
     def start(self) -> None:
@@ -91,21 +89,15 @@ class ReadinessLoop:
 
     def end(self) -> None:
         """Stops asking and waits for the thread."""
-        with self._guard:
-            self._ended.set()
-            if self._stream is not None:
-                self._stream.kill()
+        self._ended.set()
+        self._commands.close()
         if self._thread.ident is not None:
             self._thread.join()
 
     def _ask(self) -> None:
-        while not self._ended.is_set():
-            with self._guard:
-                if self._ended.is_set():
-                    return
-                self._stream = self._docker.stream(*self._argv)
-            last = self._listen(self._stream)
-            code = self._stream.wait()
+        while stream := self._commands.begin(lambda: self._docker.stream(*self._argv)):
+            last = self._listen(stream)
+            code = stream.wait()
             if code == 0 or self._ended.is_set():
                 return
             if code != _AGAIN:

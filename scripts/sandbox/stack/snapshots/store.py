@@ -1,7 +1,6 @@
 """The snapshot store: volumes on the engine with their own label, the facts of each, the container that fills them."""
 
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,6 +13,7 @@ from pydantic import BaseModel
 
 from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity
+from sandbox.results.store import write_atomically
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import helper_options, label_options
 from sandbox.stack.locks import cache_folder, claimed
@@ -85,9 +85,7 @@ def keep(facts: Facts) -> None:
     """Records that a snapshot is finished: from now on it can be found."""
     path = _path(facts.key)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(facts.model_dump_json(indent=2), encoding="utf-8")
-    temporary.replace(path)
+    write_atomically(path, facts.model_dump_json(indent=2))
 
 
 def touch(snapshot: Snapshot) -> None:
