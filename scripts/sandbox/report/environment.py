@@ -97,26 +97,19 @@ def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableDifference:
-    """A variable with its two values, None where it does not exist; ``servers``: the variant's that differ this way."""
-
-    variable: str
-    baseline: str | None
-    variant: str | None
-    servers: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class VariantDiff:
-    """One variant against the baseline's. ``wrong``: set to the same value in both, yet different; this fails a run."""
+    """One variant against the baseline's; each difference once, with all servers that have it.
+
+    ``wrong``: set to the same value in both, yet different; this fails a run.
+    """
 
     variant: str
     baseline: str
-    asked: Sequence[VariableDifference]
-    wrong: Sequence[VariableDifference]
-    free: Sequence[VariableDifference]
+    asked: Sequence[VariantDifference]
+    wrong: Sequence[VariantDifference]
+    free: Sequence[VariantDifference]
     """Values that nobody set: from a different version or image, or from more processors or memory."""
-    only_one: Sequence[VariableDifference]
+    only_one: Sequence[VariantDifference]
     """Variables that only one of the two servers has; nobody set those either."""
 
 
@@ -146,13 +139,13 @@ def _diff(part: MatrixPart, cell: CellPart, base: CellPart, found: list[VariantD
     )
 
 
-def _merged(found: Iterable[VariantDifference]) -> list[VariableDifference]:
-    """One line for all servers with the same difference."""
+def _merged(found: Iterable[VariantDifference]) -> list[VariantDifference]:
+    """One difference for all servers that have it, by variable."""
     servers: dict[tuple[str, str | None, str | None], list[str]] = {}
     for each in found:
         servers.setdefault((each.variable, *_what_differs(each.baseline, each.variant)), []).append(each.server)
     by_variable = sorted(servers.items(), key=lambda item: item[0][0])
-    return [VariableDifference(*pair, tuple(names)) for pair, names in by_variable]
+    return [VariantDifference(", ".join(names), *values) for values, names in by_variable]
 
 
 def _what_differs(baseline: str | None, variant: str | None) -> tuple[str | None, str | None]:

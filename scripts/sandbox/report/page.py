@@ -10,35 +10,13 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup, escape
 
+from sandbox.report import bench_view, environment, verdict_table
 from sandbox.report.answer import answer
-from sandbox.report.bench_view import ONE_RUN, bench_again, bench_answer, bench_question, bench_rows, bench_title
-from sandbox.report.environment import (
-    VariantDiff,
-    config_diffs,
-    environment_rows,
-    host_check_row,
-    node_rows,
-    stack_rows,
-)
+from sandbox.report.environment import VariantDiff
 from sandbox.report.figures import spoken
 from sandbox.report.layout import RunData
 from sandbox.report.svg import DARK, LIGHT, LOOKS, Figure
 from sandbox.report.text import figure, varied
-from sandbox.report.verdict_table import (
-    MDE_TEXT,
-    PROCESSOR_CAPTION,
-    PROCESSOR_TITLE,
-    WIDE_FIGURES,
-    again,
-    asked_first,
-    how,
-    margin_text,
-    middles,
-    notes,
-    processor_table,
-    wide_figures,
-    with_levels,
-)
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
@@ -85,7 +63,7 @@ class Page:
     processor_time_first: bool = False
     origin: str = ""
     """The finding of a published original."""
-    headings: Sequence[str] = WIDE_FIGURES
+    headings: Sequence[str] = verdict_table.WIDE_FIGURES
 
 
 def matrix_page(
@@ -104,16 +82,16 @@ def matrix_page(
         answer=answer(part, judged),
         when=when,
         figures=figures,
-        environment=[*environment_rows(records), *host_check_row(part.host_checks)],
-        stacks=stack_rows(part, records),
-        how=how(part, records),
-        again=[again(part, command)],
+        environment=[*environment.environment_rows(records), *environment.host_check_row(part.host_checks)],
+        stacks=environment.stack_rows(part, records),
+        how=verdict_table.how(part, records),
+        again=[verdict_table.again(part, command)],
         runs=[_run(run) for run in runs],
         tables=[_table(part, judged, records, metric) for metric in part.metrics],
-        notes=[*notes(part, judged), MDE_TEXT],
-        processor_time=processor_table(part, records),
-        processor_time_first=asked_first(part),
-        diffs=config_diffs(part, records),
+        notes=[*verdict_table.notes(part, judged), verdict_table.MDE_TEXT],
+        processor_time=verdict_table.processor_table(part, records),
+        processor_time_first=verdict_table.asked_first(part),
+        diffs=environment.config_diffs(part, records),
         origin=part.note,
     )
 
@@ -122,23 +100,23 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
     """The page of a single bench."""
     record = run.record
     return Page(
-        title=bench_title(record),
-        question=bench_question(record),
-        answer=bench_answer(record),
+        title=bench_view.bench_title(record),
+        question=bench_view.bench_question(record),
+        answer=bench_view.bench_answer(record),
         when=when,
         figures=figures,
-        environment=environment_rows([record]),
-        stacks=node_rows(record, record.stack),
-        how=ONE_RUN,
-        again=bench_again(record, command),
+        environment=environment.environment_rows([record]),
+        stacks=environment.node_rows(record, record.stack),
+        how=bench_view.ONE_RUN,
+        again=bench_view.bench_again(record, command),
         runs=[_run(run)],
-        figures_table=list(bench_rows(record)),
+        figures_table=list(bench_view.bench_rows(record)),
     )
 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    text = {"title": PROCESSOR_TITLE, "caption": PROCESSOR_CAPTION}
+    text = {"title": verdict_table.PROCESSOR_TITLE, "caption": verdict_table.PROCESSOR_CAPTION}
     return _template().render(page=page, processor_time=text, light=LIGHT, dark=DARK, looks=LOOKS)
 
 
@@ -158,11 +136,13 @@ def _names(text: str) -> Markup:
 
 
 def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:
-    known = {cell: figure(middle) for cell, middle in middles(records, metric).items()}
-    rows, canary = ([_row(*each, known) for each in found] for found in with_levels(part, judged, metric))
+    known = {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
+    rows, canary = ([_row(*each, known) for each in found] for found in verdict_table.with_levels(part, judged, metric))
     telling = rows if len(rows) <= FOLD_FROM else [row for row in rows if row["word"] not in _QUIET]
     folded = [row for row in rows if row not in telling]
-    return VerdictTable(spoken(metric), margin_text(metric, judged), varied(part), [*telling, *canary], folded)
+    return VerdictTable(
+        spoken(metric), verdict_table.margin_text(metric, judged), varied(part), [*telling, *canary], folded
+    )
 
 
 def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str]) -> Mapping[str, Any]:
@@ -170,7 +150,7 @@ def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str]) -> M
     return {
         "levels": levels,
         "values": f"{values} {METRICS[verdict.metric].unit}",
-        "figures": wide_figures(verdict),
+        "figures": verdict_table.wide_figures(verdict),
         "word": verdict.word.replace(" ", "-"),
     }
 

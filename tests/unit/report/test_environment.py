@@ -1,7 +1,6 @@
 """The machine in a few lines; in what the variants differ: asked for, set alike and yet not alike, set by nobody."""
 
 from sandbox.report.environment import (
-    VariableDifference,
     VariantDiff,
     config_diffs,
     environment_rows,
@@ -11,6 +10,7 @@ from sandbox.report.environment import (
 )
 from sandbox.results.manifest import CellPart, HostCheck, MatrixPart
 from sandbox.results.record import Environment, HostLoad, Inputs, Record
+from sandbox.results.variants import VariantDifference
 from unit.report.test_verdict_table import part
 from unit.results.samples import sample_record
 
@@ -55,7 +55,7 @@ def diff(baseline: dict[str, str], variant: dict[str, str], **planned: dict[str,
     return found
 
 
-BOTH = ("mysql1", "replica1")
+BOTH = "mysql1, replica1"
 
 
 def test_what_was_asked_for_stands_apart_from_what_nobody_set() -> None:
@@ -66,27 +66,27 @@ def test_what_was_asked_for_stands_apart_from_what_nobody_set() -> None:
         on={"sync_binlog": "0", "max_connections": "151"},
     )
     assert (found.variant, found.baseline) == ("rewriter on", "rewriter off")
-    assert found.asked == [VariableDifference("sync_binlog", "1", "0", BOTH)]
-    assert found.wrong == [VariableDifference("max_connections", "151", "200", BOTH)]
-    assert found.free == [VariableDifference("buffer_pool", "128M", "64M", BOTH)]
+    assert found.asked == [VariantDifference(BOTH, "sync_binlog", "1", "0")]
+    assert found.wrong == [VariantDifference(BOTH, "max_connections", "151", "200")]
+    assert found.free == [VariantDifference(BOTH, "buffer_pool", "128M", "64M")]
     assert found.only_one == []
 
 
 def test_a_variable_that_only_one_has_is_told_apart_and_identities_are_not_compared() -> None:
     found = diff({"old": "1", "hostname": "a"}, {"new": "2", "hostname": "b"})
-    assert found.only_one == [VariableDifference("new", None, "2", BOTH), VariableDifference("old", "1", None, BOTH)]
+    assert found.only_one == [VariantDifference(BOTH, "new", None, "2"), VariantDifference(BOTH, "old", "1", None)]
     assert not (found.free or found.asked or found.wrong)
 
 
 def test_of_a_long_list_only_what_differs_is_told() -> None:
     found = diff({"optimizer_switch": "a=on,b=on,c=on"}, {"optimizer_switch": "a=on,b=off,c=on"})
-    assert found.free == [VariableDifference("optimizer_switch", "b=on, …", "b=off, …", BOTH)]
+    assert found.free == [VariantDifference(BOTH, "optimizer_switch", "b=on, …", "b=off, …")]
 
 
 def test_servers_that_differ_otherwise_have_lines_of_their_own() -> None:
     ours = sample_record(cell="on", variables={"mysql1": {"x": "1"}, "replica1": {"x": "2"}})
     (found,) = config_diffs(matrix(), [ours, record("off", x="0")])
-    assert [each.servers for each in found.free] == [("mysql1",), ("replica1",)]
+    assert [each.server for each in found.free] == ["mysql1", "replica1"]
 
 
 def test_a_run_that_failed_says_nothing_and_one_stack_is_not_compared_with_itself() -> None:
