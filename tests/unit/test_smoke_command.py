@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,9 @@ from typer.testing import CliRunner
 
 from sandbox.cli import app
 from sandbox.commands import smoke
-from sandbox.commands.smoke import SideOptions
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment import resolve
-from sandbox.experiment.gate import SmokeLoad
+from sandbox.experiment.gate import SmokeLoad, SmokeSide
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
@@ -31,7 +31,7 @@ from sandbox.run.machine import change_calibration, read_calibration
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 
-NONE = SideOptions(None, None, None, (), None, None)
+NONE = SmokeSide("")
 IDENTITY = "sha256:" + "a" * 64
 
 
@@ -41,9 +41,9 @@ def options(workload: str = "oltp_read_only", **changed: Any) -> dict[str, Any]:
     return {"profile": "mysql", "base": NONE, "head": NONE, "load": load, "seed": None, "as_json": False, **changed}
 
 
-def side(**given: Any) -> SideOptions:
+def side(**given: Any) -> SmokeSide:
     """The options of one side."""
-    return SideOptions(**{**NONE.__dict__, **given})
+    return replace(NONE, **given)
 
 
 class Host:
@@ -231,7 +231,6 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     [
         (options(profile=None), "no PROFILE was given", ExitCode.BAD_INPUT),
         (options(profile="mysqll"), "unknown term 'mysqll'", ExitCode.BAD_INPUT),
-        (options(head=side(short="mysql", profile="mysql@8.4")), "contradict each other", ExitCode.BAD_INPUT),
         (options(head=side(cpus="many")), "CPUS=many is not a number", ExitCode.BAD_INPUT),
         (options(base=side(memory="much")), "MEMORY=much is not a valid amount", ExitCode.BAD_INPUT),
         (options(workload="none-such"), "there is no workload 'none-such'", ExitCode.BAD_INPUT),
@@ -270,13 +269,21 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
     typed = [*line.split(), "--head-set", "a=1 b=2", "--rows", "9", "--json"]
     assert CliRunner().invoke(app, typed).exit_code == 0
     ((profile, base, head, load, _, as_json),) = seen
-    assert base == SideOptions("mysql@9.7", None, None, (), None, "1g")
-    assert head == SideOptions(None, "mysql@8.4", "b:1", ("a=1 b=2",), "0.5", None)
+    assert base == SmokeSide("mysql@9.7", memory="1g")
+    assert head == SmokeSide("mysql@8.4", "b:1", ("a=1 b=2",), "0.5")
     assert (load.threads, load.rows, as_json, profile) == (3, 9, True, None)
 
 
+def test_both_names_of_a_sides_profile_say_the_same() -> None:
+    for short, profile in (("mysql", None), (None, "mysql"), ("mysql", "mysql")):
+        assert smoke.own_profile("HEAD", short, profile) == "mysql"
+    with pytest.raises(SandboxError, match=r"HEAD=mysql and HEAD_PROFILE=mysql@8\.4 contradict") as refused:
+        smoke.own_profile("HEAD", "mysql", "mysql@8.4")
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+
+
 def test_a_side_is_told_in_the_users_words() -> None:
-    given = smoke._side("head", side(assignments=("a=1",), cpus="0.5", image="b:1"), NONE, "mysql")
+    given = side(profile="mysql", assignments=("a=1",), cpus="0.5", image="b:1")
     assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
 
 

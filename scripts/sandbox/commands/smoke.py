@@ -4,13 +4,13 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import need_profile
+from sandbox.commands.common.options import Json, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.gate import BASE, HEAD, SmokeLoad, SmokeSide, smoke_experiment
@@ -46,26 +46,16 @@ TABLES = 4
 LOG_LINES = 20
 
 
-@dataclass(frozen=True)
-class SideOptions:
-    """The options of one side as typed. ``short``: `BASE=` or `HEAD=`."""
-
-    short: str | None
-    profile: str | None
-    image: str | None
-    assignments: tuple[str, ...]
-    cpus: str | None
-    memory: str | None
-
-
-def run(
-    profile: str | None, base: SideOptions, head: SideOptions, load: SmokeLoad, seed: int | None, as_json: bool
-) -> int:
+def run(profile: str | None, base: SmokeSide, head: SmokeSide, load: SmokeLoad, seed: int | None, as_json: bool) -> int:
     """Compares, prints the comment, writes it to ``smoke.md``; returns the exit code.
 
+    A side without a profile has PROFILE's, else that of the other side.
     Raises SandboxError: exit 2 for invalid options, exit 4 for a missing image or a failure of the environment.
     """
-    sides = {BASE: _side(BASE, base, head, profile), HEAD: _side(HEAD, head, base, profile)}
+    sides = {}
+    for name, side, other in ((BASE, base, head), (HEAD, head, base)):
+        check_limits(side.cpus, side.memory)
+        sides[name] = replace(side, profile=need_profile(side.profile or profile or other.profile))
     with _images(sides) as given:
         resolved = replace(resolve(smoke_experiment(given[BASE], given[HEAD], load)), blocks=BLOCKS, afresh=True)
         _refuse(resolved)
@@ -77,21 +67,15 @@ def run(
     return _show(report, results, as_json)
 
 
-def _side(name: str, given: SideOptions, other: SideOptions, common: str | None) -> SmokeSide:
-    """One side; its profile is its own, else PROFILE, else that of the other side.
-
-    Raises SandboxError (exit 2) if its options contradict each other.
-    """
-    word = name.upper()
-    if given.short and given.profile and given.short != given.profile:
+def own_profile(word: str, short: str | None, profile: str | None) -> str:
+    """The profile that a side was given by either name, or "". Raises SandboxError (exit 2) if the two differ."""
+    if short and profile and short != profile:
         raise SandboxError(
-            f"{word}={given.short} and {word}_PROFILE={given.profile} contradict each other",
+            f"{word}={short} and {word}_PROFILE={profile} contradict each other",
             f"{word}= is short for {word}_PROFILE=",
-            f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={given.profile}",
+            f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={profile}",
         )
-    check_limits(given.cpus, given.memory)
-    profile = need_profile(given.profile or given.short or common or other.profile or other.short)
-    return SmokeSide(profile, given.image, given.assignments, given.cpus, given.memory)
+    return profile or short or ""
 
 
 def asked(side: SmokeSide) -> str:
@@ -225,10 +209,11 @@ def command(
     # Read-only: it measures the server, not the fsyncs of a shared disk. (WORKLOAD= takes any other.)
     rows: Annotated[int, typer.Option(min=1, help="Rows per table, of four tables (25000).")] = 25_000,
     seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> int:
     """Check whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
     load = SmokeLoad(workload, threads, rows, TABLES, SECONDS, WARM_UP_S)
-    of_base = SideOptions(base, base_profile, base_image, tuple(base_set or ()), base_cpus, base_memory)
-    of_head = SideOptions(head, head_profile, head_image, tuple(head_set or ()), head_cpus, head_memory)
+    profiles = own_profile("BASE", base, base_profile), own_profile("HEAD", head, head_profile)
+    of_base = SmokeSide(profiles[0], base_image, tuple(base_set or ()), base_cpus, base_memory)
+    of_head = SmokeSide(profiles[1], head_image, tuple(head_set or ()), head_cpus, head_memory)
     return run(profile, of_base, of_head, load, seed, json)
