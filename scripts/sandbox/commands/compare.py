@@ -13,7 +13,7 @@ from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
-from sandbox.report.unpaired_table import unpaired_data, unpaired_lines
+from sandbox.report.across_time import unpaired_data, unpaired_lines
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import judge_matrix, observations
 from sandbox.results.store import ResultFolder

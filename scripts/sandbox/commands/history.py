@@ -15,7 +15,7 @@ from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.selection import only_pieces
 from sandbox.places import RESULTS
-from sandbox.report.history_table import history_data, history_lines
+from sandbox.report.across_time import history_data, history_lines
 from sandbox.results.history import history_of, subject
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import ResultFolder, all_results
