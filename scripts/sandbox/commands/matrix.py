@@ -1,8 +1,8 @@
 """matrix: runs every combination of a matrix file in randomized blocks, and reports which differences are real."""
 
-import json
+import json as json_text
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -56,16 +56,6 @@ def _adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
     return matrix.model_copy(update=changes)
 
 
-def _show_plan(resolved: Resolved, as_json: bool) -> int:
-    """Prints what would run."""
-    expected = _estimate(resolved)
-    if as_json:
-        print(json.dumps(experiment_data(resolved, expected), indent=2))
-    else:
-        print(as_typed("\n".join(experiment_lines(resolved, expected))))
-    return int(ExitCode.OK)
-
-
 def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
     """Runs an experiment with progress on standard error. ``plan``: first prints all that PLAN=1 shows.
 
@@ -99,7 +89,7 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     written = report.write_matrix(result, manifest, runs, judged)
     if as_json:
         data = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
-        print(json.dumps({**data, "result": str(result.path)}, indent=2))
+        print(json_text.dumps({**data, "result": str(result.path)}, indent=2))
     else:
         lost = lost_runs(part, records)
         files = [f"results/{path.parent.name}/{path.name}" for path in written]
@@ -171,15 +161,12 @@ def _factors(experiment: Experiment) -> Iterator[str]:
         sharing = [{cell.levels[factor] for cell in experiment.cells if cell.stack_key == stack} for stack in stacks]
         base = experiment.matrix.baseline.get(factor)
         yield from wrapped(", ".join(f"[{level}]" if level == base else level for level in levels), f"  {factor}: ")
-        yield f"    {_stacks_of(sharing)}"
-
-
-def _stacks_of(sharing: Sequence[set[str]]) -> str:
-    """``sharing``: by stack, the levels of a factor that run on it."""
-    if all(len(levels) == 1 for levels in sharing):
-        return "a separate stack for each"
-    whole = set().union(*sharing)
-    return "on the same stack" if all(levels == whole for levels in sharing) else "not all on the same stack"
+        whole = set().union(*sharing)
+        if all(len(each) == 1 for each in sharing):
+            yield "    a separate stack for each"
+        else:
+            same = all(each == whole for each in sharing)
+            yield f"    {'on the same stack' if same else 'not all on the same stack'}"
 
 
 def _stacks(resolved: Resolved) -> list[str]:
@@ -243,4 +230,11 @@ def command(
     word = either(which, matrix, "MATRIX")
     adjusted = _adjusted(find_matrix(word), {"seconds": seconds, "warmup": warmup, "blocks": blocks})
     resolved = replace(resolve_file(adjusted, matrix_path(word), only), seed=seed, afresh=new)
-    return _show_plan(resolved, json) if plan else run(resolved, json)
+    if not plan:
+        return run(resolved, json)
+    expected = _estimate(resolved)
+    if json:
+        print(json_text.dumps(experiment_data(resolved, expected), indent=2))
+    else:
+        print(as_typed("\n".join(experiment_lines(resolved, expected))))
+    return int(ExitCode.OK)

@@ -59,22 +59,18 @@ def answer(part: MatrixPart, judged: Judged) -> str:
 def _word(part: MatrixPart, levels: Mapping[str, Levels], word: str, verdicts: Sequence[Verdict]) -> str:
     free = {factor: part.factors[factor] for factor in varied(part) if factor not in part.baseline}
     at = places(free, [levels[verdict.cell] for verdict in verdicts])
-    sizes = _sizes(verdicts) if word in ("better", "worse") else ""
-    margin = _margin(verdicts) if word == "no difference" else ""
+    metric, effects = METRICS[verdicts[0].metric], [each.judgement.effect for each in verdicts if each.judgement]
+    margin = sizes = ""
+    if word == "no difference":  # no test can show a difference of zero, only one smaller than the margin
+        largest = max(effect.margin for effect in effects)
+        margin = (
+            f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {figure(largest)} or more"
+        )
+    if word in ("better", "worse"):
+        estimates = [effect.estimate for effect in effects]
+        ends = [min(estimates), max(estimates)] if len(estimates) > 1 else estimates
+        sizes = f"({' to '.join(shown(metric, end) for end in ends)})"
     return " ".join(filter(None, (_PHRASES[word], margin, at, sizes)))
-
-
-def _margin(verdicts: Sequence[Verdict]) -> str:
-    """No test can show a difference of zero, only one smaller than the margin."""
-    metric = METRICS[verdicts[0].metric]
-    largest = max(verdict.judgement.effect.margin for verdict in verdicts if verdict.judgement)
-    return f"of {metric.shown(largest):.1%} or more" if metric.scale == "ratio" else f"of {figure(largest)} or more"
-
-
-def _sizes(verdicts: Sequence[Verdict]) -> str:
-    effects = sorted(verdict.judgement.effect.estimate for verdict in verdicts if verdict.judgement)
-    ends = effects if len(effects) == 1 else (effects[0], effects[-1])
-    return f"({' to '.join(shown(METRICS[verdicts[0].metric], effect) for effect in ends)})"
 
 
 def places(factors: Mapping[str, Sequence[str]], cells: Sequence[Levels]) -> str:

@@ -4,14 +4,14 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sandbox.report.text import UNKNOWN, levels_text, varied
+from sandbox.report.text import UNKNOWN, cut, levels_text, varied
 from sandbox.results.manifest import CellPart, HostCheck, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.variants import UnsetDifferences, VariantDifference, differences, unasked, unset_differences
 
 _FEWEST_ITEMS = 3
 """Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""
-_MOST_VALUES, _LONGEST_VALUE = 20, 60
+_MOST_VALUES, _LONGEST_VALUE = 20, 61
 """Of values that nobody set, in Markdown: how many for a pair of variants, and how much of each."""
 _OF_NODE = ("nodes", "image", "version", "digest", "given")
 
@@ -183,5 +183,4 @@ def _unset_line(part: MatrixPart, found: UnsetDifferences) -> str:
 
 
 def _short(value: str | None) -> str:
-    text = (value or "''").replace("|", "\\|")
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+    return cut((value or "''").replace("|", "\\|"), _LONGEST_VALUE)

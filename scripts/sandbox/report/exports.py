@@ -79,12 +79,8 @@ def _name(side: ResultSide, record: Record, levels: Mapping[str, str]) -> str:
     text = levels if part else {"threads": str(record.workload.threads)}
     words = re.split(r"[^A-Za-z0-9]+", part.name if part else record.workload.name)
     title = "".join(word[:1].upper() + word[1:] for word in words) or "Run"
-    parts = (f"{_safe(factor)}={_safe(level)}" for factor, level in text.items())
+    parts = (re.sub(r"[\s/]+", "_", f"{factor}={level}") for factor, level in text.items())
     return re.sub(r"-(\d+)$", r"_\1", "/".join([f"Benchmark{title}", *parts]))
-
-
-def _safe(text: str) -> str:
-    return re.sub(r"[\s/]+", "_", text)
 
 
 def _one_line(text: str) -> str:

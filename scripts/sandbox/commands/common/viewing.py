@@ -58,18 +58,13 @@ def _view(
 
 
 def stack_lines(stack: StackData) -> list[str]:
-    """One stack for a terminal of 100 columns."""
-    rows = [
-        [node["name"], node["state"], _role(node), ports_text(node["ports"]), _published(node)]
-        for node in stack["nodes"]
-    ]
+    """One stack for a terminal of 100 columns; a server that is neither writer nor reader has no role."""
+    rows = []
+    for node in stack["nodes"]:
+        role = node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
+        rows.append([node["name"], node["state"], role, ports_text(node["ports"]), _published(node)])
     table = text_table(["node", "state", "role", "ports", "on this host"], rows)
     return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *stack["aside"]])]
-
-
-def _role(node: Mapping[str, Any]) -> str:
-    """The current role; empty for a server that is neither writer nor reader, or does not answer."""
-    return node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
 
 
 def _published(node: Mapping[str, Any]) -> str:
