@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import find_result, read_manifest, read_records
+from sandbox.commands.common.find_result import find_result, levels_in, read_manifest, read_records
 from sandbox.commands.common.options import Json, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
@@ -81,11 +81,7 @@ def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
 
 
 def _contents(side: ResultSide) -> str:
-    factors: dict[str, dict[str, None]] = {}
-    for levels in side.cells.values():
-        for factor, level in levels.items():
-            factors.setdefault(factor, {})[level] = None
-    return "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in factors.items()) or "no run"
+    return "; ".join(f"{factor} {', '.join(levels)}" for factor, levels in levels_in(side).items()) or "no run"
 
 
 def command(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import metrics_in, read_manifest, side_of
+from sandbox.commands.common.find_result import levels_in, metrics_in, read_manifest, side_of
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.selection import only_pieces
@@ -79,10 +79,7 @@ def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:
 
 def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:
     """``threads=1,64 server=mysql`` → levels by factor."""
-    factors: dict[str, set[str]] = {}
-    for levels in newest.cells.values():
-        for factor, level in levels.items():
-            factors.setdefault(factor, set()).add(level)
+    factors = levels_in(newest)
     wanted: dict[str, list[str]] = {}
     for factor, typed_levels in only_pieces(only, "try: make history ONLY='threads=1,64'"):
         if factor not in factors:

@@ -83,10 +83,8 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     note_noise(result, known)
     manifest, part, runs = result.manifest, part_of(result), report.read_runs(result)
     records = [run.record for run in runs]
-    if not any(run.good for run in runs):
-        raise report.no_good_run(result, part, records)
-    judged = report.judge(part, runs)
-    written = report.write_matrix(result, manifest, runs, judged)
+    judged = report.judge(result, part, runs)
+    written = report.write_matrix(result, manifest, part, runs, judged)
     if as_json:
         data = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
         print(json_text.dumps({**data, "result": str(result.path)}, indent=2))

@@ -23,7 +23,6 @@ from sandbox.report.verdict_table import summary
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import Judged, judge_matrix
 from sandbox.results.manifest import Manifest, MatrixPart
-from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.run.machine import read_calibration
@@ -50,18 +49,8 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
         raise unreadable(f"a record of {result.path.name} cannot be read", problem) from problem
     if manifest.matrix is None:
         return _write_bench(result, manifest, runs, charts)
-    records = [run.record for run in runs]
-    if not any(run.good for run in runs):
-        raise no_good_run(result, manifest.matrix, records)
-    judged = judge(manifest.matrix, runs)
-    return write_matrix(result, manifest, runs, judged, charts)
-
-
-def no_good_run(result: ResultFolder, part: MatrixPart, records: Sequence[Record]) -> SandboxError:
-    """The error for a matrix without a usable run."""
-    reasons = [record.reason for record in records if record.reason]
-    what = f"no run of the matrix {part.name} is usable"
-    return SandboxError(what, next(iter(reasons), "no run was made"), f"try: ls {result.path}", ExitCode.ENVIRONMENT)
+    judged = judge(result, manifest.matrix, runs)
+    return write_matrix(result, manifest, manifest.matrix, runs, judged, charts)
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
@@ -77,23 +66,32 @@ def read_runs(result: ResultFolder) -> list[RunData]:
     ]
 
 
-def judge(part: MatrixPart, runs: Sequence[RunData]) -> Judged:
-    """The verdicts, by the noise that was known when the matrix ended, so that a report is reproducible."""
+def judge(result: ResultFolder, part: MatrixPart, runs: Sequence[RunData]) -> Judged:
+    """The verdicts, by the noise that was known when the matrix ended, so that a report is reproducible.
+
+    Raises SandboxError (exit 4) if no run is usable.
+    """
     records = [run.record for run in runs]
+    if not any(run.good for run in runs):
+        reason = next((record.reason for record in records if record.reason), "no run was made")
+        what = f"no run of the matrix {part.name} is usable"
+        raise SandboxError(what, reason, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
     series = {run.name: run.seconds.get("tps", ()) for run in runs}
     noise = noise_of(part, records, read_calibration())
     return judge_matrix(part, records, lambda record: series[f"{record.cell}.{record.block}"], noise)
 
 
 def write_matrix(
-    result: ResultFolder, manifest: Manifest, runs: Sequence[RunData], judged: Judged, charts: bool = False
+    result: ResultFolder,
+    manifest: Manifest,
+    part: MatrixPart,
+    runs: Sequence[RunData],
+    judged: Judged,
+    charts: bool = False,
 ) -> list[Path]:
     """Writes page, summary and pictures of a judged matrix."""
-    part = manifest.matrix
-    assert part is not None  # noqa: S101  (its caller has judged it)
-    figures = matrix_figures(part, judged, runs)
-    page = _typed(matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs)))
-    records = [run.record for run in runs]
+    figures, records = matrix_figures(part, judged, runs), [run.record for run in runs]
+    page = matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs))
     return _write(result, page, summary(part, judged, records, manifest.command), figures if charts else [])
 
 
@@ -103,30 +101,22 @@ def _write_bench(result: ResultFolder, manifest: Manifest, runs: Sequence[RunDat
         raise SandboxError(f"{result.path.name} has no run", known, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
     run = runs[-1]
     figures = bench_figures(run)
-    page = _typed(bench_page(run, figures, manifest.command, _when(manifest, runs)))
+    page = bench_page(run, figures, manifest.command, _when(manifest, runs))
     return _write(result, page, bench_markdown(run.record, manifest.command), figures if charts else [])
 
 
-def _typed(page: Page) -> str:
-    return html(replace(page, again=[as_typed(each) for each in page.again]))
-
-
-def _write(result: ResultFolder, page: str, markdown: str, pictures: Sequence[Figure]) -> list[Path]:
+def _write(result: ResultFolder, page: Page, markdown: str, pictures: Sequence[Figure]) -> list[Path]:
+    """Writes page and summary, and each picture as SVG and as PNG at twice its size."""
     written = [result.path / "report.html", result.path / "summary.md"]
-    write_atomically(written[0], page)
+    write_atomically(written[0], html(replace(page, again=[as_typed(each) for each in page.again])))
     write_atomically(written[1], as_typed(markdown))
-    return [*written, *_write_pictures(result.path / "charts", pictures)]
-
-
-def _write_pictures(folder: Path, figures: Sequence[Figure]) -> list[Path]:
-    """Writes each figure as SVG, and as PNG at twice its size."""
-    if not figures:
-        return []
+    if not pictures:
+        return written
     import vl_convert
 
+    folder = result.path / "charts"
     folder.mkdir(exist_ok=True)
-    written = []
-    for figure in figures:
+    for figure in pictures:
         svg = picture(figure)
         for ending, content in (("svg", svg.encode()), ("png", bytes(vl_convert.svg_to_png(svg, scale=2)))):
             written.append(folder / f"{figure.name}.{ending}")

@@ -18,4 +18,4 @@ def made_up(records: int = 168) -> tuple[MatrixPart, Judged, list[RunData]]:
         result = write_made_up(Path(folder), records)
         part, runs = result.manifest.matrix, read_runs(result)
     assert part is not None
-    return part, judge(part, runs), runs
+    return part, judge(result, part, runs), runs

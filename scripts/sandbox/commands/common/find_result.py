@@ -61,6 +61,15 @@ def side_of(result: ResultFolder, manifest: Manifest) -> ResultSide:
     return ResultSide(result.path.name, manifest, records, observations(records, lambda _: (), "restart"), None)
 
 
+def levels_in(side: ResultSide) -> dict[str, list[str]]:
+    """Factor → the levels of the result's cells, in their order."""
+    found: dict[str, dict[str, None]] = {}
+    for levels in side.cells.values():
+        for factor, level in levels.items():
+            found.setdefault(factor, {})[level] = None
+    return {factor: list(levels) for factor, levels in found.items()}
+
+
 def metrics_in(given: str | None, step: str) -> list[str]:
     """``tps,latency_p99_ms`` as names. Raises SandboxError (exit 2) with the next step for an unknown one."""
     names = [name.strip() for name in (given or "").split(",") if name.strip()]
