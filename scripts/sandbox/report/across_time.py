@@ -16,7 +16,7 @@ from sandbox.report.verdict_table import (
 )
 from sandbox.results.compare import unsteady_cells
 from sandbox.results.history import History, Point, Series
-from sandbox.results.statistics.changes import FEWEST, ChangePoint, Shift
+from sandbox.results.statistics.changes import FEWEST, Shift
 from sandbox.results.statistics.metrics import Metric
 from sandbox.results.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
@@ -185,15 +185,12 @@ def _history_table(series: Series) -> Sequence[str]:
     lines = [f"  {head}"]
     for row, point in zip(rows, series.points, strict=True):
         if point.change:
-            lines.append(f"  -- {_change(series.metric, point.change)}")
+            word = "better" if series.metric.improves(point.change.effect) else "worse"
+            p = p_text(point.change.p)
+            size = f"{shown(series.metric, point.change.effect)} (p {p if p.startswith('<') else f'= {p}'})"
+            lines.append(f"  -- {word} from here on: {size}")
         lines.append(f"  {row}")
     return lines
-
-
-def _change(metric: Metric, change: ChangePoint) -> str:
-    word = "better" if metric.improves(change.effect) else "worse"
-    p = p_text(change.p)
-    return f"{word} from here on: {shown(metric, change.effect)} (p {p if p.startswith('<') else f'= {p}'})"
 
 
 def _history_row(point: Point) -> Sequence[str]:

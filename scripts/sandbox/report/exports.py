@@ -117,15 +117,11 @@ def _entry(title: str, series: Series, point: Point) -> dict[str, Any]:
         "unit": series.metric.unit,
         "value": float(f"{point.value:.6g}"),
     }
+    extra = [f"result: {point.result}", f"server: {point.version or 'unknown'}", f"runs: {point.runs}"]
     if point.interval:
-        entry["range"] = f"± {figure(max(point.value - point.interval[0], point.interval[1] - point.value), '')}"
-    return entry | {"extra": _extra(point)}
-
-
-def _extra(point: Point) -> str:
-    lines = [f"result: {point.result}", f"server: {point.version or 'unknown'}", f"runs: {point.runs}"]
-    if point.interval:
-        lines.append(f"95 % interval: {point.interval[0]:.6g} to {point.interval[1]:.6g}")
+        low, high = point.interval
+        entry["range"] = f"± {figure(max(point.value - low, high - point.value), '')}"
+        extra.append(f"95 % interval: {low:.6g} to {high:.6g}")
     if point.unfit:
-        lines.append("unfit: the canary differs from its baseline")
-    return "\n".join(lines)
+        extra.append("unfit: the canary differs from its baseline")
+    return entry | {"extra": "\n".join(extra)}

@@ -181,15 +181,12 @@ def profile_lines(library: Library) -> list[str]:
         width = max(20, *(len(name) + 2 for name in terms))
         lines.append(_TITLES[room])
         for name, text in terms.items():
-            words = f"{text}{_also(library, name)}{_versions(library, name)}"
+            aliases = [alias for alias, of in library.components.aliases().items() if of == name]
+            also = f"; also {', '.join(aliases)}" if aliases else ""
+            words = f"{text}{also}{_versions(library, name)}"
             lines += wrapped(words, f"  {name:<{width}}")
         lines.append("")
     return lines[:-1]
-
-
-def _also(library: Library, name: str) -> str:
-    aliases = [alias for alias, of in library.components.aliases().items() if of == name]
-    return f"; also {', '.join(aliases)}" if aliases else ""
 
 
 def _versions(library: Library, name: str) -> str:

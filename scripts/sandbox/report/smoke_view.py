@@ -112,15 +112,14 @@ def _reason(look: Look) -> str:
         return f"fewer good blocks than the {look.blocks} planned{failed}"
     if look.unfit:
         return "the base differs from itself"
-    report = [reason for each in look.findings if (reason := _unclear(each))]
-    return "; ".join(report) or ("a loss that was not repeated" if look.worse else "no loss that counts")
-
-
-def _unclear(finding: Finding) -> str | None:
-    name = SPOKEN[finding.metric]
-    if finding.word == "too noisy":
-        return f"{name} is too noisy here: only a loss of {finding.caught:.1%} or more can be seen"
-    return f"a loss of {name} that counts is neither shown nor excluded" if finding.word == "inconclusive" else None
+    unclear = []
+    for each in look.findings:
+        name = SPOKEN[each.metric]
+        if each.word == "too noisy":
+            unclear.append(f"{name} is too noisy here: only a loss of {each.caught:.1%} or more can be seen")
+        elif each.word == "inconclusive":
+            unclear.append(f"a loss of {name} that counts is neither shown nor excluded")
+    return "; ".join(unclear) or ("a loss that was not repeated" if look.worse else "no loss that counts")
 
 
 def _would_have(look: Look) -> str:

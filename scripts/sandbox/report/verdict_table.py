@@ -54,22 +54,18 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
     """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
     lines = [part.question, *wrapped(answer(part, judged), indent=""), ""]
     lines += [f"Each cell against {levels_text(part.baseline)}, all other levels equal.", ""]
-    times = _processor_lines(part, records)
+    table = processor_table(part, records)
+    times = wrapped(f"{PROCESSOR_TITLE}   {PROCESSOR_CAPTION}") if table else []
+    times += [*_indented(text_table(table[0], table[1:])), ""] if table else []
     lines += times if asked_first(part) else []
     for name in part.metrics:
         rows = [[*levels, *figures(each)] for verdicts in with_levels(part, judged, name) for levels, each in verdicts]
         lines += wrapped(f"{name}   {margin_text(name, judged)}")
         lines += [*_indented(text_table([*varied(part), *FIGURES], rows)), ""]
     lines += [] if asked_first(part) else times
-    seen = any("no difference" in verdict.word for verdict in judged.verdicts)
-    sees = ["sees: the smallest difference that this many blocks detect with 80 % power"] if seen else []
-    return [*lines, *sees, *(line for note in notes(part, judged) for line in wrapped(note))]
-
-
-def _processor_lines(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    table = processor_table(part, records)
-    head = wrapped(f"{PROCESSOR_TITLE}   {PROCESSOR_CAPTION}")
-    return [*head, *_indented(text_table(table[0], table[1:])), ""] if table else []
+    if any("no difference" in verdict.word for verdict in judged.verdicts):
+        lines.append(MDE_TEXT.replace("MDE", "sees"))
+    return [*lines, *(line for note in notes(part, judged) for line in wrapped(note))]
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
