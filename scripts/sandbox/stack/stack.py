@@ -53,7 +53,7 @@ class Stack(RunningStack):
         self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
         self.members = [container for container in self.containers if container.kind != HELPER]
         """The containers of the plan's nodes, without our helpers."""
-        self._sql_sessions = SqlSessions(self.stream)
+        self._sessions: dict[tuple[str, ...], SqlSession] = {}
 
     @property
     def publisher(self) -> Container | None:
@@ -139,7 +139,8 @@ class Stack(RunningStack):
         return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        return self._sql_sessions.ask(node, argv, line, timeout_s)
+        session = self._sessions.setdefault((node, *argv), SqlSession(lambda: self.stream(node, argv)))  # atomic
+        return session.ask(line, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
         return self.docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
@@ -166,41 +167,35 @@ class Stack(RunningStack):
         return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
 
 
-class SqlSessions:
-    """The SQL sessions of one stack, by command: to start Python for each answer would cost a third of a second.
+class SqlSession:
+    """A command in a node that answers lines: to start Python for each would cost a third of a second.
 
-    Each ends with its container, or with its input when we exit.
+    It ends with its container, or with its input when we exit.
     """
 
-    def __init__(self, begin: Callable[[str, Sequence[str]], CommandStream]) -> None:
-        """``begin`` starts a command in a node, with a pipe for its input."""
-        self._begin = begin
-        self._open: dict[tuple[str, ...], _SqlSession] = {}
-        self._guard = threading.Lock()
-        self._guards: dict[tuple[str, ...], threading.Lock] = {}
-        """One per command: several nodes can be asked at once."""
+    def __init__(self, begin: Callable[[], CommandStream]) -> None:
+        """``begin`` starts the command, with a pipe for its input."""
+        self._begin, self._guard = begin, threading.Lock()
+        self._open: _OpenSession | None = None
 
-    def ask(self, node: str, argv: Sequence[str], line: str, timeout_s: float) -> ExecResult:
+    def ask(self, line: str, timeout_s: float) -> ExecResult:
         """The command's answer; if it ended instead, its exit code and last output.
 
         TimeoutError past ``timeout_s``: this ends the command, since a late answer would be taken for the next one.
         """
-        key = (node, *argv)
         with self._guard:
-            guard = self._guards.setdefault(key, threading.Lock())
-        with guard:
-            known = self._open.pop(key, None)
+            known, self._open = self._open, None
             answer = known.ask(line, timeout_s) if known else None
             if known is None or answer is None:  # never started, or ended since: its node was restarted
-                known = _SqlSession(self._begin(node, argv))
+                known = _OpenSession(self._begin())
                 answer = known.ask(line, timeout_s)
             if answer is None:
                 return known.ended(timeout_s)
-            self._open[key] = known
+            self._open = known
             return ExecResult(0, answer, "")
 
 
-class _SqlSession:
+class _OpenSession:
     """One running command."""
 
     def __init__(self, stream: CommandStream) -> None:
