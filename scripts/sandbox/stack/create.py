@@ -10,7 +10,6 @@ import tarfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from sandbox.plan.compose import PROJECT, compose_text
@@ -27,12 +26,8 @@ class RefusedError(Exception):
         self.argv, self.answer = argv, answer
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command of the start. ``stdin``: its input; passwords go this way and never to disk."""
-
-    argv: Sequence[str]
-    stdin: str | None = None
+Commands = Mapping[tuple[str, ...], str | None]
+"""Words of a command → its input: passwords go this way and never to disk."""
 
 
 def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int) -> None:
@@ -45,7 +40,7 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     argv = ("compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull",
             "never")  # fmt: skip
     # On an interrupt we wait for it: the engine would finish its work only after a removal has looked.
-    _side_by_side(docker, [Command(argv, text)], lock, ended_on_interrupt=False)
+    _side_by_side(docker, {argv: text}, lock, ended_on_interrupt=False)
 
 
 def volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
@@ -66,7 +61,7 @@ def volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
 def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Container], lock: int) -> None:
     """Copies every container's files into it, all at once. Raises RefusedError."""
     now = int(time.time())
-    commands = [Command(("cp", "-", f"{each.id}:/"), node_archive(document, each.node, now)) for each in containers]
+    commands: Commands = {("cp", "-", f"{each.id}:/"): node_archive(document, each.node, now) for each in containers}
     _side_by_side(docker, commands, lock)
 
 
@@ -77,7 +72,8 @@ def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     first, it would find no source and retry a whole second later.
     """
     for wave in range(len(_FIRST) + 1):
-        _side_by_side(docker, [Command(("start", each.id)) for each in containers if _wave(each) == wave], lock)
+        commands = [("start", each.id) for each in containers if _wave(each) == wave]
+        _side_by_side(docker, dict.fromkeys(commands), lock)
 
 
 _FIRST = ("database", "replica")
@@ -88,20 +84,20 @@ def _wave(container: Container) -> int:
     return _FIRST.index(container.kind) if container.kind in _FIRST else len(_FIRST)
 
 
-def _side_by_side(docker: Docker, commands: Sequence[Command], lock: int, ended_on_interrupt: bool = True) -> None:
+def _side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:
     """Runs commands to completion; after an interrupt they hold the lock no longer than they must."""
     group = CommandGroup()
 
-    def run(command: Command) -> ExecResult | None:
-        begun = group.begin(lambda: docker.begin(*command.argv, stdin=command.stdin, pass_fds=(lock,)))
+    def run(argv: tuple[str, ...]) -> ExecResult | None:
+        begun = group.begin(lambda: docker.begin(*argv, stdin=commands[argv], pass_fds=(lock,)))
         return begun.answer() if begun else None
 
     with ThreadPoolExecutor(max_workers=max(1, len(commands))) as pool:
         try:
             answers = [pool.submit(run, each) for each in commands]
-            for command, each in zip(commands, answers, strict=True):
+            for argv, each in zip(commands, answers, strict=True):
                 if (answer := each.result()) and answer.code:
-                    raise RefusedError(command.argv, answer)
+                    raise RefusedError(argv, answer)
         except KeyboardInterrupt:
             group.close(end_begun=ended_on_interrupt)
             raise

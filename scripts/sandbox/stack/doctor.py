@@ -175,21 +175,16 @@ class ReachProbe:
         return Check("network", "missing", f"containers do not reach one another: {reason}", _NETWORK_FIX)
 
     def _failure(self, listener: CommandStream) -> str | None:
-        said = self._first_line(listener)
+        bound = threading.Timer(_REACH_PATIENCE_S, listener.kill)
+        bound.start()
+        try:
+            said = next(listener.lines(), "").strip()  # empty where it ends, or is ended, without output
+        finally:
+            bound.cancel()
         if said != _LISTENING:
             return said or "the listening container did not start"
         called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
         return called.last_error if called.code else None
-
-    @staticmethod
-    def _first_line(stream: CommandStream) -> str:
-        """Its first line; empty where it ends, or is ended, without output."""
-        bound = threading.Timer(_REACH_PATIENCE_S, stream.kill)
-        bound.start()
-        try:
-            return next(stream.lines(), "").strip()
-        finally:
-            bound.cancel()
 
 
 def examine(docker: Docker) -> list[Check]:

@@ -149,12 +149,10 @@ def main() -> None:
     emit({"node": None, "began_utc_s": time.time()})
     asks: list[tuple[str | None, Ask]] = [(None, lambda: {"host": host_load()})]
     asks += [(name, server.ask) for name, server in servers.items()]
-    jobs = [threading.Thread(target=end_with_input, args=(stop,), daemon=True)]
+    threading.Thread(target=end_with_input, args=(stop,), daemon=True).start()
     for name, ask in asks:
         arguments = (name, ask, request["interval_s"], emit, stop)
-        jobs.append(threading.Thread(target=follow, args=arguments, daemon=True))
-    for job in jobs:
-        job.start()
+        threading.Thread(target=follow, args=arguments, daemon=True).start()
     while not stop.wait(60):
         pass
 
