@@ -5,21 +5,16 @@ from itertools import pairwise
 import pytest
 
 from sandbox.workloads.common.load_output import percentile
-from sandbox.workloads.common.sysbench_output import (
-    HISTOGRAM_PRECISION_PERCENT,
-    ErrorCount,
-    parse_second,
-    parse_summary,
-)
+from sandbox.workloads.common.sysbench_output import HISTOGRAM_PRECISION_PERCENT, SysbenchOutput, parse_second
 from unit.fake_stack import captured
 
 
-def errors_in(name: str) -> ErrorCount:
-    """All errors of a captured run."""
-    errors = ErrorCount()
-    for line in captured(name):
-        errors.feed(line)
-    return errors
+def read(*lines: str) -> SysbenchOutput:
+    """The output of a run."""
+    output = SysbenchOutput("measure")
+    for line in lines:
+        output.feed(line)
+    return output
 
 
 def test_a_second_is_read() -> None:
@@ -45,21 +40,20 @@ def test_every_second_of_a_run_is_found() -> None:
 
 
 def test_the_summary_is_read() -> None:
-    summary = parse_summary(captured("conflicts-mariadb-11.8"))
-    assert summary is not None
-    assert (summary.reads, summary.writes, summary.queries) == (36694, 6865, 47643)
-    assert (summary.transactions, summary.conflicts, summary.reconnects) == (1463, 1158, 0)
-    assert (summary.total_s, summary.latency_avg_ms, summary.latency_max_ms) == (5.0447, 27.42, 158.83)
-    assert sum(count for _, count in summary.buckets) == 1463
+    output = read(*captured("conflicts-mariadb-11.8"))
+    metrics, seconds = output.metrics(), 5.0447
+    assert (metrics.reads_per_s, metrics.writes_per_s) == (round(36694 / seconds, 2), round(6865 / seconds, 2))
+    assert (metrics.tps, metrics.qps, metrics.queries) == (round(1463 / seconds, 2), round(47643 / seconds, 2), 47643)
+    assert (metrics.transactions, metrics.conflicts, metrics.reconnects) == (1463, 1158, 0)
+    assert (metrics.measured_s, metrics.latency_avg_ms, metrics.latency_max_ms) == (seconds, 27.42, 158.83)
+    assert sum(count for _, count in output.buckets) == 1463
 
 
 @pytest.mark.parametrize(
     ("name", "printed"), [("conflicts-mariadb-11.8", 71.83), ("conflicts-mysql-9.7", 92.42), ("rate", 0.54)]
 )
 def test_our_percentile_is_the_one_that_sysbench_prints(name: str, printed: float) -> None:
-    summary = parse_summary(captured(name))
-    assert summary is not None
-    own = percentile(summary.buckets, 95)
+    own = read(*captured(name)).metrics().latency_p95_ms
     assert own is not None and round(own, 2) == printed
 
 
@@ -70,9 +64,7 @@ def test_percentiles_rise_and_end_in_the_last_bucket() -> None:
 
 
 def test_precision_is_the_ratio_of_neighbouring_buckets() -> None:
-    summary = parse_summary(captured("conflicts-mariadb-11.8"))
-    assert summary is not None
-    values = [value for value, _ in summary.buckets]
+    values = [value for value, _ in read(*captured("conflicts-mariadb-11.8")).buckets]
     narrowest = min(100 * (after / before - 1) for before, after in pairwise(values))
     assert narrowest == pytest.approx(HISTOGRAM_PRECISION_PERCENT, abs=0.05)
 
@@ -83,11 +75,13 @@ def test_a_script_that_sent_no_statement_has_no_summary() -> None:
         "         avg:                                    0.01",
         "         max:                                    0.90",
     ]
-    assert parse_summary([*general, *latency]) is None
+    output = read(*general, *latency)
+    assert not output.is_whole and output.figures() == {}
 
 
 def test_a_run_without_a_summary_has_none() -> None:
-    assert parse_summary(captured("killed-server")) is None
+    output = read(*captured("killed-server"))
+    assert not output.is_whole and output.figures() == {}
 
 
 @pytest.mark.parametrize(
@@ -100,19 +94,16 @@ def test_a_run_without_a_summary_has_none() -> None:
     ],
 )
 def test_errors_are_counted_by_code(name: str, by_code: dict[str, int], told: str | None) -> None:
-    errors = errors_in(name)
-    assert errors.counted() == by_code
-    assert (errors.first_fatal is None) if told is None else told in str(errors.first_fatal)
+    output = read(*captured(name))
+    assert output.errors_by_code() == by_code
+    assert (output.first_error is None) if told is None else told in str(output.first_error)
 
 
 def test_an_error_without_a_code_still_counts() -> None:
-    errors = ErrorCount()
-    errors.feed("FATAL: Cannot find benchmark 'oltp_read_wirte': no such built-in test")
-    assert errors.counted() == {"unknown": 1}
+    output = read("FATAL: Cannot find benchmark 'oltp_read_wirte': no such built-in test")
+    assert output.errors_by_code() == {"unknown": 1}
 
 
 def test_a_repeated_message_of_no_error_counts_nothing() -> None:
-    errors = ErrorCount()
-    errors.feed("Creating table")
-    errors.feed("(last message repeated 3 times)")
-    assert errors.counted() == {} and errors.first_fatal is None
+    output = read("Creating table", "(last message repeated 3 times)")
+    assert output.errors_by_code() == {} and output.first_error is None

@@ -16,26 +16,16 @@ def script_argv(package: str, module: str, *arguments: str) -> list[str]:
     return ["python3", "-c", source, *arguments]
 
 
-def ask_script(
-    stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
-) -> Any:
+def ask_script(stack: RunningStack, client: str, package: str, module: str, request: Any) -> Any:
     """Runs a shipped module with ``request`` as JSON on its input; returns its output, parsed as JSON.
 
     Raises SandboxError (exit 4) when it fails or prints something else.
     """
-    result = stack.run(client, script_argv(package, module), stdin=json.dumps(request), timeout_s=timeout_s)
-    return _answer(result, client, module)
+    return answer_of(stack.run(client, script_argv(package, module), stdin=json.dumps(request)), client, module)
 
 
-def ask_again(
-    stack: RunningStack, client: str, package: str, module: str, request: Any, timeout_s: float = 60.0
-) -> Any:
-    """Like `ask_script`, for a module that answers one request per line and keeps running."""
-    result = stack.ask_session(client, script_argv(package, module), json.dumps(request), timeout_s)
-    return _answer(result, client, module)
-
-
-def _answer(result: ExecResult, client: str, module: str) -> Any:
+def answer_of(result: ExecResult, client: str, module: str) -> Any:
+    """The JSON that a shipped module printed. Raises SandboxError (exit 4) when it failed or printed something else."""
     try:
         if result.code == 0:
             return json.loads(result.stdout)

@@ -28,10 +28,8 @@ _NOTHING_THERE = (1146, 1049)
 def find(session: Session, prefix: str) -> PreparedData | None:
     """The data of a completed preparation, None without one. Raises WorkloadError when the writer fails."""
     query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
-    answer = _ask_writer(session, (query, (prefix,)))
-    if answer.error_code in _NOTHING_THERE:
-        return None
-    _require(answer, "the mark of prepared data could not be read")
+    what = "the mark of prepared data could not be read"
+    answer = _ask_writer(session, what, (query, (prefix,)), passed_over=_NOTHING_THERE)
     rows = answer.rows(0)
     if not rows:
         return None
@@ -43,8 +41,8 @@ def find(session: Session, prefix: str) -> PreparedData | None:
 def mark(session: Session, data: PreparedData) -> None:
     """Marks data as complete; only called after a successful preparation."""
     values = (data.prefix, data.tables, data.table_count, data.rows_per_table, data.details)
-    written = _ask_writer(session, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
-    _require(written, "the mark of prepared data could not be written")
+    what = "the mark of prepared data could not be written"
+    _ask_writer(session, what, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
 
 
 def clear(session: Session, prefix: str) -> None:
@@ -53,8 +51,8 @@ def clear(session: Session, prefix: str) -> None:
     Raises SandboxError (exit 2) for foreign tables in an external server's schema, WorkloadError otherwise.
     """
     schema = session.entry.schema
-    listed = _ask_writer(session, (_TABLES, (schema,)), in_schema=False)
-    _require(listed, f"the tables of schema {schema} could not be listed")
+    what = f"the tables of schema {schema} could not be listed"
+    listed = _ask_writer(session, what, (_TABLES, (schema,)), in_schema=False)
     names = {str(row[0]) for row in listed.rows(0)}
     _refuse_foreign(session, names)
     data = sorted(name for name in names if name.startswith(prefix))
@@ -66,14 +64,14 @@ def clear(session: Session, prefix: str) -> None:
         ("DELETE FROM sandbox_prepared WHERE prefix = %s", (prefix,)),
         *(f"DROP TABLE `{name}`" for name in data),
     ]
-    dropped = _ask_writer(session, *statements, in_schema=False)
-    _require(dropped, "the data of an earlier preparation could not be dropped")
+    what = "the data of an earlier preparation could not be dropped"
+    _ask_writer(session, what, *statements, in_schema=False)
 
 
 def write_watermark(session: Session, watermark: str) -> None:
     """Writes a row that a server has only once it has all earlier writes. Raises WorkloadError."""
-    written = _ask_writer(session, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
-    _require(written, f"server {session.writer.node} accepted no write")
+    what = f"server {session.writer.node} accepted no write"
+    _ask_writer(session, what, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
 
 
 def without_watermark(session: Session, servers: Sequence[StackNode], watermark: str) -> dict[str, str]:
@@ -95,14 +93,17 @@ def _refuse_foreign(session: Session, names: set[str]) -> None:
         raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<another schema>")
 
 
-def _ask_writer(session: Session, *statements: Statement, in_schema: bool = True) -> QueryResult:
-    """``in_schema`` False: the schema may not exist yet."""
+def _ask_writer(
+    session: Session, what: str, *statements: Statement, in_schema: bool = True, passed_over: Sequence[int] = ()
+) -> QueryResult:
+    """The writer's answer. ``in_schema`` False: the schema may not exist yet.
+
+    Raises WorkloadError, which begins with ``what``, for any error but those ``passed_over``.
+    """
     target = target_at(session.writer)
     if not in_schema:
         target = replace(target, schema=None)
-    return ask(session.stack, session.client, [target], statements, timeout_s=120)[target.name]
-
-
-def _require(answer: QueryResult, what: str) -> None:
-    if answer.error:
+    answer = ask(session.stack, session.client, [target], statements, timeout_s=120)[target.name]
+    if answer.error and answer.error_code not in passed_over:
         raise WorkloadError(f"{what}: {answer.error}")
+    return answer

@@ -1,11 +1,12 @@
 """Runs SQL on several servers at once from the client node."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
-from sandbox.workloads.common.in_client import ask_again
+from sandbox.workloads.common.in_client import answer_of, script_argv
 
 Cell = str | int | float | None
 Rows = tuple[tuple[Cell, ...], ...]
@@ -38,16 +39,13 @@ class QueryResult:
         return self.results[statement] if statement < len(self.results) else ()
 
 
-def target_of(node: StackNode) -> Target | None:
-    """How to ask a database server: as root, or as the application where there is no root; None without a port."""
-    if not node.is_server or node.port is None:
-        return None
-    return Target(node.name, node.host, node.port, "root" if node.has_container else "app")
-
-
 def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
-    """The servers among nodes, as targets."""
-    return [target for target in map(target_of, nodes) if target]
+    """How to ask the database servers among nodes: as root, or as the application where there is no root."""
+    return [
+        Target(node.name, node.host, node.port, "root" if node.has_container else "app")
+        for node in nodes
+        if node.is_server and node.port is not None
+    ]
 
 
 def target_at(entry: EntryPoint) -> Target:
@@ -80,10 +78,11 @@ def ask(
         "statements": [(entry, None) if isinstance(entry, str) else entry for entry in statements],
         "timeout_s": timeout_s,
     }
-    raw = ask_again(stack, client, __package__, "in_client_sql", request, timeout_s=2 * timeout_s + 30)
-    return {name: _answer(value) for name, value in raw.items()}
-
-
-def _answer(value: dict[str, Any]) -> QueryResult:
-    results = tuple(tuple(tuple(row) for row in rows) for rows in value["results"])
-    return QueryResult(results, value["error"], value["error_code"])
+    argv = script_argv(__package__, "in_client_sql")
+    answered = stack.ask_session(client, argv, json.dumps(request), 2 * timeout_s + 30)
+    return {
+        name: QueryResult(
+            tuple(tuple(map(tuple, rows)) for rows in found["results"]), found["error"], found["error_code"]
+        )
+        for name, found in answer_of(answered, client, "in_client_sql").items()
+    }

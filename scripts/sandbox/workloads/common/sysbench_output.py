@@ -2,8 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT
@@ -31,22 +30,6 @@ _TOTALS = "read|write|total|transactions|queries|ignored errors|reconnects|avg|m
 _TOTAL = re.compile(rf"\s+({_TOTALS}): +{_NUMBER}")
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The results of a finished run. Latency in ms; ``buckets`` are (upper value in ms, events)."""
-
-    reads: int
-    writes: int
-    queries: int
-    transactions: int
-    conflicts: int
-    reconnects: int
-    total_s: float
-    latency_avg_ms: float
-    latency_max_ms: float
-    buckets: tuple[tuple[float, int], ...]
-
-
 def parse_second(line: str, phase: Phase, errors: int) -> Second | None:
     """One line of ``--report-interval=1``; None for any other line. ``errors`` is the count so far."""
     match = _SECOND.match(line)
@@ -57,91 +40,53 @@ def parse_second(line: str, phase: Phase, errors: int) -> Second | None:
     return Second(phase, second, threads, tps, qps, reads, writes, p95, conflicts, reconnects, errors)
 
 
-class ErrorCount:
-    """Errors by code, fed line by line: sysbench prints a repeated message once, with a count after it."""
+class SysbenchOutput(LoadOutput):
+    """The output of a script that prints sysbench's own report; a repeated message is printed once, then a count."""
 
-    def __init__(self) -> None:
-        self.by_code: Counter[str] = Counter()
-        self._last: str | None = None
+    def __init__(self, phase: Phase) -> None:
+        super().__init__(phase)
+        self.buckets: list[tuple[float, int]] = []
+        """Of the histogram: upper value in ms, events."""
+        self._totals: dict[str, float] = {}
+        self._by_code: Counter[str] = Counter()
+        self._last_code: str | None = None
         self._first: str | None = None
         self._first_coded: str | None = None
 
     @property
-    def first_fatal(self) -> str | None:
+    def first_error(self) -> str | None:
         """The first error with a code, else the first one, which is usually a consequence."""
         return self._first_coded or self._first
 
-    def feed(self, line: str) -> None:
-        """Counts the error in a line, if any."""
-        repeated = _REPEATED.match(line)
-        if repeated:
-            if self._last:
-                self.by_code[self._last] += int(repeated[1])
-            return
-        coded = _CODED.match(line)
-        self._last = coded[1] if coded else None
-        if self._last:
-            self.by_code[self._last] += 1
-            self._first_coded = self._first_coded or line
-        elif line.startswith("FATAL:"):
-            self._first = self._first or line
-
-    def counted(self) -> dict[str, int]:
-        """Errors by code; a failure without any code counts as one ``unknown``."""
-        if not self.by_code and self._first:
-            return {"unknown": 1}
-        return dict(self.by_code)
-
-
-def parse_summary(lines: Iterable[str]) -> Summary | None:
-    """Summary and histogram of a finished run; None when it did not get that far, or sent no statement."""
-    buckets: list[tuple[float, int]] = []
-    found: dict[str, float] = {}
-    for line in lines:
-        bucket = _BUCKET.match(line)
-        total = _TOTAL.match(line)
-        if bucket:
-            buckets.append((float(bucket[1]), int(bucket[2])))
-        elif total:
-            found.setdefault(total[1], float(total[2]))
-    if not {"max", "total time", "queries"} <= found.keys():
-        return None
-    return Summary(
-        reads=int(found["read"]),
-        writes=int(found["write"]),
-        queries=int(found["total"]),
-        transactions=int(found["transactions"]),
-        conflicts=int(found["ignored errors"]),
-        reconnects=int(found["reconnects"]),
-        total_s=found["total time"],
-        latency_avg_ms=found["avg"],
-        latency_max_ms=found["max"],
-        buckets=tuple(buckets),
-    )
-
-
-class SysbenchOutput(LoadOutput):
-    """The output of a script that prints sysbench's own report."""
-
-    def __init__(self, phase: Phase) -> None:
-        super().__init__(phase)
-        self._errors = ErrorCount()
-        self._rest: list[str] = []
-
     @property
-    def first_error(self) -> str | None:
-        """The first fatal one."""
-        return self._errors.first_fatal
+    def is_whole(self) -> bool:
+        """Whether it has a summary: the script ended, and it sent a statement."""
+        return {"max", "total time", "queries"} <= self._totals.keys()
 
     def feed(self, line: str) -> Second | None:
         """Reads a line; returns the second that it reports, if any."""
-        self._errors.feed(line)
-        second = parse_second(line, self.phase, self._errors.by_code.total())
-        if second is None:
-            self._rest.append(line)
-        else:
+        self._count_error(line)
+        second = parse_second(line, self.phase, self._by_code.total())
+        if second:
             self.tps.append(second.tps)
+        elif bucket := _BUCKET.match(line):
+            self.buckets.append((float(bucket[1]), int(bucket[2])))
+        elif total := _TOTAL.match(line):
+            self._totals.setdefault(total[1], float(total[2]))
         return second
+
+    def _count_error(self, line: str) -> None:
+        if repeated := _REPEATED.match(line):
+            if self._last_code:
+                self._by_code[self._last_code] += int(repeated[1])
+            return
+        coded = _CODED.match(line)
+        self._last_code = coded[1] if coded else None
+        if self._last_code:
+            self._by_code[self._last_code] += 1
+            self._first_coded = self._first_coded or line
+        elif line.startswith("FATAL:"):
+            self._first = self._first or line
 
     def failure(self, code: int) -> str | None:
         """The first error, else how sysbench ended."""
@@ -149,33 +94,33 @@ class SysbenchOutput(LoadOutput):
             return self.first_error
         if code == TIMED_OUT:
             return f"sysbench was terminated: still running {OVERTIME_S} s after its time"
-        if code or parse_summary(self._rest) is None:
+        if code or not self.is_whole:
             return f"sysbench exited with code {code} and printed no statement summary"
         return None
 
     def errors_by_code(self) -> dict[str, int]:
-        """As `ErrorCount` counts them."""
-        return self._errors.counted()
+        """A failure without any code counts as one ``unknown``."""
+        return dict(self._by_code) or ({"unknown": 1} if self._first else {})
 
     def figures(self) -> Mapping[str, Any]:
         """Percentiles come from the histogram."""
-        summary = parse_summary(self._rest)
-        if summary is None:
+        if not self.is_whole:
             return {}
-        seconds, events = summary.total_s, summary.transactions > 0
+        totals, seconds = self._totals, self._totals["total time"]
+        transactions, queries = int(totals["transactions"]), int(totals["total"])
         return {
-            "tps": round(summary.transactions / seconds, 2),
-            "qps": round(summary.queries / seconds, 2),
-            "reads_per_s": round(summary.reads / seconds, 2),
-            "writes_per_s": round(summary.writes / seconds, 2),
-            "latency_avg_ms": summary.latency_avg_ms if events else None,
-            **{f"latency_p{percent}_ms": percentile(summary.buckets, percent) for percent in (50, 95, 99)},
-            "latency_max_ms": summary.latency_max_ms if events else None,
+            "tps": round(transactions / seconds, 2),
+            "qps": round(queries / seconds, 2),
+            "reads_per_s": round(totals["read"] / seconds, 2),
+            "writes_per_s": round(totals["write"] / seconds, 2),
+            "latency_avg_ms": totals["avg"] if transactions else None,
+            **{f"latency_p{percent}_ms": percentile(self.buckets, percent) for percent in (50, 95, 99)},
+            "latency_max_ms": totals["max"] if transactions else None,
             "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
             "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
-            "transactions": summary.transactions,
-            "queries": summary.queries,
-            "measured_s": summary.total_s,
-            "conflicts": summary.conflicts,
-            "reconnects": summary.reconnects,
+            "transactions": transactions,
+            "queries": queries,
+            "measured_s": seconds,
+            "conflicts": int(totals["ignored errors"]),
+            "reconnects": int(totals["reconnects"]),
         }
