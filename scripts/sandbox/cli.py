@@ -64,12 +64,8 @@ def sandbox(
 
 def main() -> None:
     """Runs a command; every failure ends in three lines and its exit code (docs/design.md, rule 9)."""
-    signal.signal(signal.SIGTERM, _interrupt)  # a terminated runner cleans up as on Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated runner cleans up as on Ctrl-C
     sys.exit(_run())
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _run() -> int:

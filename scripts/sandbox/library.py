@@ -104,7 +104,7 @@ class ComponentFolders:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._cache: dict[tuple[str, str | None], Component] = {}
+        self._component = cache(self._read)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -116,21 +116,15 @@ class ComponentFolders:
 
     def aliases(self) -> dict[str, str]:
         """Alias → the component's name; aliases come from its own folder only, not from what it is based on."""
-        found = ((name, self._raw(name)["x-component"].get("aliases", ())) for name in self._names)
+        found = ((name, _raw_fragment(self._folder / name)["x-component"].get("aliases", ())) for name in self._names)
         return {alias: name for name, aliases in found for alias in aliases}
 
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; one based on its group's component (a replica) is resolved for that component."""
-        depends_on_group = isinstance(self._raw(name)["x-component"].get("based_on"), dict)
-        key = (name, group_component if depends_on_group else None)
-        if key not in self._cache:
-            self._cache[key] = self._component(name, key[1])
-        return self._cache[key]
+        depends_on_group = isinstance(_raw_fragment(self._folder / name)["x-component"].get("based_on"), dict)
+        return self._component(name, group_component if depends_on_group else None)
 
-    def _raw(self, name: str) -> dict[str, Any]:
-        return _raw_fragment(self._folder / name)
-
-    def _component(self, name: str, group_component: str | None) -> Component:
+    def _read(self, name: str, group_component: str | None) -> Component:
         path = self._folder / name / "compose.yaml"
         raw, files = self._resolved(name, group_component)
         spec = _validated(ComponentSpec, raw["x-component"], path)
@@ -139,7 +133,7 @@ class ComponentFolders:
 
     def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
         """The fragment merged over the one it is based on, and the files of both folders."""
-        raw = self._raw(name)
+        raw = _raw_fragment(self._folder / name)
         base = raw["x-component"].get("based_on")
         own = _files(self._folder / name)
         if isinstance(base, dict):

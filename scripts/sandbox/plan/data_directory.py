@@ -1,6 +1,7 @@
 """Data directories made elsewhere: which plans start from them, what shapes them, how a server makes one its own."""
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -68,7 +69,7 @@ def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | Non
 def _shaping_pairs(node: Node) -> list[str]:
     """The ``SET=`` pairs that apply to it and shape its directory; of several for one variable only the last."""
     shaping = {_bare(name): (canonical(name), value) for name, value in node.assignments if _shapes(node, name)}
-    return sorted(f"{name}={_quoted(value)}" for name, value in shaping.values())
+    return sorted(f"{name}={shlex.quote(value)}" for name, value in shaping.values())
 
 
 def _settings(node: Node) -> list[str]:
@@ -94,10 +95,6 @@ def _replaceable(plan: Plan) -> bool:
     options = _OPTION.findall(text)
     shaped = _INCLUDE.search(text) or any(_shapes(node, name) for node in plan.databases for name in options)
     return restorable(plan) and not shaped
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("'", "'\"'\"'") + "'"
 
 
 def rotation_sql(node: Node, context: Mapping[str, Any]) -> str:
@@ -134,16 +131,15 @@ def restorable(plan: Plan) -> bool:
     """Whether a stack of the plan can be kept as a snapshot and restored from it.
 
     Every server must be able to set new passwords before it accepts connections, so the user's own ``init_file``, or an
-    external server, rules it out.
+    external server, rules it out; ``ALTER USER … IDENTIFIED BY`` exists from MySQL 5.7.6 and MariaDB 10.2 on.
     """
     cnf = plan.request.cnf
     set_by_user = {canonical(name) for node in plan.databases for name, _ in node.assignments}
     own = (cnf is not None and _OWN_INIT_FILE.search(cnf.content)) or "init_file" in set_by_user
     external = any(group.external for group in plan.groups)
-    return bool(plan.databases) and not own and not external and all(map(_can_rotate, plan.databases))
-
-
-def _can_rotate(node: Node) -> bool:
-    """``ALTER USER … IDENTIFIED BY`` exists from MySQL 5.7.6 and MariaDB 10.2 on."""
-    old = node.component.spec.family == "mysql" and not node.at_least("5.7.6")
-    return node.component.spec.credential_rotation is not None and not old
+    can_rotate = [
+        node.component.spec.credential_rotation is not None
+        and (node.component.spec.family != "mysql" or node.at_least("5.7.6"))
+        for node in plan.databases
+    ]
+    return bool(plan.databases) and not own and not external and all(can_rotate)

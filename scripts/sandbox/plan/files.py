@@ -42,11 +42,6 @@ class NodeFile:
     mode: int = 0o444
     owner: tuple[str, str] | None = None
 
-    @property
-    def folder(self) -> str:
-        """Its directory in the container."""
-        return self.target.rpartition("/")[0]
-
 
 def node_files(
     plan: Plan,
@@ -151,7 +146,7 @@ def joined(
     files: list[NodeFile], node: Node, folder: str | None, suffix: str, name: str, comment: str
 ) -> list[NodeFile]:
     """The files of one folder and suffix joined into one, each under its own name, as secret as the most secret."""
-    parts = [file for file in files if file.folder == folder and file.target.endswith(suffix)]
+    parts = [file for file in files if file.target.rpartition("/")[0] == folder and file.target.endswith(suffix)]
     if len(parts) < 2:
         return files
     parts.sort(key=lambda file: file.target)

@@ -89,16 +89,9 @@ class CatalogImage(Declared):
 
     def published_reference(self, series: str, version: str) -> str | None:
         """``repository:tag`` of a published image, or None where the series is only built here."""
-        repository = self._repository(series, version)
-        return f"{repository}:{version}" if repository else None
-
-    def published_user(self, series: str, version: str) -> str | None:
-        """uid:gid of the published image."""
-        return self.users.get(self._repository(series, version) or "", self.user)
-
-    def _repository(self, series: str, version: str) -> str | None:
         entry = self.series[series]
-        return entry.versions.get(version, entry.published)
+        repository = entry.versions.get(version, entry.published)
+        return f"{repository}:{version}" if repository else None
 
 
 class Catalog(Declared):
@@ -171,8 +164,8 @@ def choose_image(catalog: Catalog, key: str, asked: str | None, available: Avail
     built = _built_reference(catalog, key, series, version, available)
 
     def choice(reference: str, source: ImageSource, origin: Literal["published", "built"]) -> ImageChoice:
-        user = image.user if origin == "built" else image.published_user(series, version)
-        return ImageChoice(key, series, version, reference, source, origin, user)
+        user = image.users.get((published or "").rpartition(":")[0], image.user)
+        return ImageChoice(key, series, version, reference, source, origin, image.user if origin == "built" else user)
 
     if published and published in available.local:
         return choice(_pinned(published, available), "local", "published")

@@ -8,7 +8,7 @@ from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
 from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
 from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image, image_override
-from sandbox.plan.library import Auxiliary, Component, Library, as_source
+from sandbox.plan.library import Auxiliary, Component, ComponentSpec, Library, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
 
 
@@ -250,40 +250,44 @@ class _Builder:
     def _nodes(
         self, term: Term, component: Component, count: int, group: int | None, version: str | None
     ) -> list[Node]:
-        choice = choose_image(self.library.catalog, component.spec.image or term.name, version, self.available)
-        _check_version(term, component, choice)
-        return [self._node(term, component, group, choice) for _ in range(count)]
-
-    def _node(self, term: Term, component: Component, group: int | None, choice: ImageChoice) -> Node:
         spec = component.spec
-        index = self._number(component.name)
-        if server := spec.kind in ("database", "replica"):
-            self.server_ids += 1
-        return Node(
-            name=f"{component.name}{index}", index=index, service=component.name, component=component, term=term.text,
-            kind=spec.kind, group_index=group, choice=choice,
-            server_id=self.server_ids if server else None, server_component=_server_component(component),
-            ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user, ready=spec.ready, role=spec.role,
-            base_options=spec.options,
-        )  # fmt: skip
-
-    def _number(self, name: str) -> int:
-        self.counts[name] += 1
-        return self.counts[name]
+        choice = choose_image(self.library.catalog, spec.image or term.name, version, self.available)
+        _check_version(term, component, choice)
+        based_on = spec.based_on if spec.kind == "replica" and isinstance(spec.based_on, str) else component.name
+        nodes = []
+        for _ in range(count):
+            node = self._node(component, component.name, spec, term.text, group, choice)
+            self.server_ids += node.is_server
+            number = self.server_ids if node.is_server else None
+            nodes.append(replace(node, server_id=number, server_component=based_on, role=spec.role))
+        return nodes
 
     def _auxiliary(self, component: Component, group: int | None, count: int, servers: Iterable[Node]) -> list[Node]:
         nodes = []
         for service, spec in component.spec.auxiliary.items():
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
             for watched in _owners(spec, count, servers):
-                index = self._number(service)
-                nodes.append(Node(
-                    name=f"{service}{index}", index=index, service=service, component=component, term=component.name,
-                    kind=spec.kind, group_index=group, choice=choice,
-                    watches=watched, ports=spec.ports, memory_mb=spec.memory_mb, user=spec.user or choice.user,
-                    ready=spec.ready, base_options={**component.spec.options, **spec.options},
-                ))  # fmt: skip
+                node = self._node(component, service, spec, component.name, group, choice)
+                options = {**component.spec.options, **spec.options}
+                nodes.append(replace(node, watches=watched, base_options=options))
         return nodes
+
+    def _node(
+        self,
+        component: Component,
+        service: str,
+        spec: ComponentSpec | Auxiliary,
+        term: str,
+        group: int | None,
+        choice: ImageChoice,
+    ) -> Node:
+        self.counts[service] += 1
+        index = self.counts[service]
+        return Node(
+            name=f"{service}{index}", index=index, service=service, component=component, term=term, kind=spec.kind,
+            group_index=group, choice=choice, ports=spec.ports, memory_mb=spec.memory_mb,
+            user=spec.user or choice.user, ready=spec.ready, base_options=spec.options,
+        )  # fmt: skip
 
 
 def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
@@ -329,9 +333,3 @@ def _owners(spec: Auxiliary, count: int, servers: Iterable[Node]) -> list[str | 
     if spec.per == "database":
         return [node.name for node in servers]
     return [None] * (count if spec.per == "node" else 1)
-
-
-def _server_component(component: Component) -> str:
-    """The component whose server it runs: for a replica, the one it is based on."""
-    base = component.spec.based_on
-    return base if component.spec.kind == "replica" and isinstance(base, str) else component.name

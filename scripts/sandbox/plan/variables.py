@@ -103,14 +103,13 @@ def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
 
 
 def _nearest(name: str, known: Names) -> str | None:
-    """The name that was probably meant; None for a known name, or one that resembles no other."""
+    """The name that was probably meant; None for a known name, or one that resembles no other.
+
+    Servers accept any unambiguous prefix of a name, and a few words before a name.
+    """
     plain = canonical(name)
-    if not known or "." in plain or plain.startswith("loose_") or _is_known(plain, known):
+    bare = next((plain.removeprefix(prefix) for prefix in _PREFIXES if plain.startswith(prefix)), plain)
+    accepted = {plain, bare} & known or sum(each.startswith(plain) for each in known) == 1
+    if accepted or "." in plain or plain.startswith("loose_"):
         return None
     return next(iter(difflib.get_close_matches(plain, known, n=1, cutoff=_NEAR)), None)
-
-
-def _is_known(plain: str, known: Names) -> bool:
-    """Servers accept any unambiguous prefix of a name, and a few words before a name."""
-    bare = next((plain.removeprefix(prefix) for prefix in _PREFIXES if plain.startswith(prefix)), plain)
-    return bool({plain, bare} & known) or sum(each.startswith(plain) for each in known) == 1

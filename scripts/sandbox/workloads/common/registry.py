@@ -60,11 +60,11 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
     Raises SandboxError (exit 5) for an invalid profile: it is one of our files.
     """
     files = workload_files()
-    found = {
-        name.replace("_", "-"): NamedWorkload(name.replace("_", "-"), _help_of(kind), kind())
-        for name, kind in files.items()
-        if not any(field.is_required() for field in kind.model_fields.values())
-    }
+    found = {}
+    for name, kind in files.items():
+        if not any(field.is_required() for field in kind.model_fields.values()):
+            typed, text = name.replace("_", "-"), importlib.import_module(kind.__module__).__doc__ or ""
+            found[typed] = NamedWorkload(typed, text.strip().partition("\n")[0], kind())
     return found | {name: _from_profile(path, files) for name, path in yaml_files(profiles).items()}
 
 
@@ -151,10 +151,6 @@ def _workload_in(name: str) -> type[Workload]:
         what = f"workloads/{name}/ has no {SCRIPT}"
         raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
     return kinds[0]
-
-
-def _help_of(kind: type[Workload]) -> str:
-    return (importlib.import_module(kind.__module__).__doc__ or "").strip().partition("\n")[0]
 
 
 def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload:
