@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Literal
 
@@ -176,15 +176,6 @@ def choose_image(catalog: Catalog, key: str, asked: str | None, available: Avail
     if built:
         return choice(built, "build", "built")
     return choice(_pinned(published or f"{key}:{version}", available), "unavailable", "published")
-
-
-def image_override(replaced: ImageChoice, reference: str, available: Availability) -> ImageChoice:
-    """The user's own image instead of the catalog's: never pulled, never built, of the same version.
-
-    An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
-    """
-    here = reference.startswith("sha256:") or reference in available.local
-    return replace(replaced, reference=reference, source="local" if here else "unavailable", origin="given")
 
 
 def _pinned(reference: str, available: Availability) -> str:

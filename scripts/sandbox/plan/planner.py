@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
 from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
-from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image, image_override
+from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image
 from sandbox.plan.library import Auxiliary, Component, ComponentSpec, Library, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
 
@@ -64,15 +64,19 @@ def _with_memory(plan: Plan) -> Plan:
 
 
 def _with_image_override(plan: Plan, available: Availability) -> Plan:
-    """The plan with the image override on every server that has the first server's image."""
+    """The plan with the image override on every server that has the first server's image: never pulled, never built.
+
+    An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
+    """
     if not plan.databases:
         raise SandboxError(
             f"IMAGE={plan.request.image} replaces nothing",
             f"the profile {plan.profile} starts no database server",
             "try: make plan PROFILE=mysql@9.7",
         )
-    replaced = plan.databases[0].choice
-    given = image_override(replaced, plan.request.image or "", available)
+    replaced, reference = plan.databases[0].choice, plan.request.image or ""
+    here = reference.startswith("sha256:") or reference in available.local
+    given = replace(replaced, reference=reference, source="local" if here else "unavailable", origin="given")
     same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
     return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
 
@@ -266,7 +270,8 @@ class _Builder:
         nodes = []
         for service, spec in component.spec.auxiliary.items():
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
-            for watched in _owners(spec, count, servers):
+            each: list[str | None] = [node.name for node in servers] if spec.per == "database" else [None]
+            for watched in each * (count if spec.per == "node" else 1):
                 node = self._node(component, service, spec, component.name, group, choice)
                 options = {**component.spec.options, **spec.options}
                 nodes.append(replace(node, watches=watched, base_options=options))
@@ -314,22 +319,11 @@ def _check_servers(term: Term, component: Component, group: Group) -> None:
 
 
 def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:
-    if component.spec.kind == "replica":
-        databases = tuple(_as_source(node, component, group) for node in group.databases)
-        return replace(group, databases=databases, replicas=(*group.replicas, *nodes))
-    return replace(group, proxies=(*group.proxies, *nodes))
-
-
-def _as_source(node: Node, replica: Component, group: Group) -> Node:
-    """A single server that gets its first replicas: from now on either may be the writer. A cluster stays as it is."""
-    if group.replicas or group.topology != "single":
-        return node
-    component = as_source(node.component, replica)
-    return replace(node, component=component, ready=component.spec.ready, role=component.spec.role)
-
-
-def _owners(spec: Auxiliary, count: int, servers: Iterable[Node]) -> list[str | None]:
-    """One entry per auxiliary node: the database it watches, or None."""
-    if spec.per == "database":
-        return [node.name for node in servers]
-    return [None] * (count if spec.per == "node" else 1)
+    if component.spec.kind != "replica":
+        return replace(group, proxies=(*group.proxies, *nodes))
+    databases = group.databases
+    if group.topology == "single" and not group.replicas:  # from now on either may be the writer
+        source = as_source(databases[0].component, component)
+        ready, role = source.spec.ready, source.spec.role
+        databases = tuple(replace(node, component=source, ready=ready, role=role) for node in databases)
+    return replace(group, databases=databases, replicas=(*group.replicas, *nodes))

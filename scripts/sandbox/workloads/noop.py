@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from sandbox.results.record import Metrics, PreparationRecord
-from sandbox.workloads.common.execution import run_load
+from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload, phase_seconds
 
 

@@ -14,8 +14,7 @@ from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads import common
 from sandbox.workloads.common import prepared
-from sandbox.workloads.common.execution import run_load
-from sandbox.workloads.common.in_client import folder_of, ship
+from sandbox.workloads.common.in_client import folder_of, run_load, ship
 from sandbox.workloads.common.load_output import LoadOutput
 from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData, Progress, Session, Workload
 from sandbox.workloads.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv

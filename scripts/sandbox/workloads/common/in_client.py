@@ -1,13 +1,40 @@
-"""Ships to the client node: Python of ours that runs there, JSON in, JSON out; and files."""
+"""What runs in the client node: Python of ours, JSON in, JSON out; a load, until it is done or its time is over."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.stack.protocol import ExecResult, RunningStack
+from sandbox.stack.protocol import ExecResult, RunningStack, Stream
+
+OVERTIME_S = 30
+"""How long a load may overrun before it is terminated: a hanging server must not hang the run."""
+
+TIMED_OUT = 124
+"""Exit code of `timeout` for a command that it ended."""
+
+# We hold the load's input open: when this process dies, however it dies, the input ends and so does the load.
+# `timeout` leads a process group. The whole group gets the signal, since a `timeout` that has only just forked does not
+# pass it on, and the load is over when the group is empty.
+_SUPERVISOR = """
+limit=$1
+shift
+exec 3<&0
+timeout --kill-after=5 "$limit" "$@" 3<&- </dev/null &
+load=$!
+(read -r _ <&3; kill -TERM -"$load" || kill -TERM "$load") 2>/dev/null &
+watcher=$!
+wait "$load"
+code=$?
+kill "$watcher" 2>/dev/null
+left=50
+while [ "$left" -gt 0 ] && kill -0 -"$load" 2>/dev/null; do left=$((left - 1)); sleep 0.1; done
+kill -KILL -"$load" 2>/dev/null
+exit "$code"
+"""
 
 
 def script_argv(package: str, module: str, *arguments: str) -> list[str]:
@@ -46,3 +73,36 @@ def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> None:
     """Writes files (path → text) into their folder in the client node. Raises SandboxError (exit 4)."""
     request = {"folder": folder_of(contents), "files": dict(contents)}
     ask_script(stack, client, __package__, "in_client_files", request)
+
+
+def run_load(
+    stack: RunningStack,
+    client: str,
+    argv: Sequence[str],
+    seconds: int,
+    log: Path,
+    on_line: Callable[[str], None],
+) -> int:
+    """Runs ``argv`` in the client node; each line goes to ``log`` and ``on_line``. Returns its exit code.
+
+    124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends the load first.
+    """
+    command = ["sh", "-c", _SUPERVISOR, "load", str(seconds + OVERTIME_S), *argv]
+    stream = stack.stream(client, command)
+    try:
+        with log.open("a", encoding="utf-8") as file:
+            for line in stream.lines():
+                file.write(line + "\n")
+                on_line(line)
+        return stream.wait(OVERTIME_S)
+    finally:
+        _end(stream)
+
+
+def _end(stream: Stream) -> None:
+    """Ends the load, if it is still running, by closing its input; then our side."""
+    stream.close_stdin()
+    try:
+        stream.wait(10)
+    except TimeoutError:
+        stream.kill()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.results.record import KindMetrics, Metrics
-from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT
+from sandbox.workloads.common.in_client import OVERTIME_S, TIMED_OUT
 from sandbox.workloads.common.model import Phase, Second
 
 _SUB_BUCKET_BITS = 7

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sandbox.errors import SandboxError
 from sandbox.stack.protocol import StackNode
 from sandbox.workloads.common.model import PreparedData, Session, WorkloadError
-from sandbox.workloads.common.sql import QueryResult, Statement, ask, target_at, targets_of
+from sandbox.workloads.common.sql import QueryResult, Statement, ask, ask_writer, targets_of
 
 ROWS_SEED = 1
 """Seed of the rows: the same on every server and in every preparation."""
@@ -29,7 +29,7 @@ def find(session: Session, prefix: str) -> PreparedData | None:
     """The data of a completed preparation, None without one. Raises WorkloadError when the writer fails."""
     query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
     what = "the mark of prepared data could not be read"
-    answer = _ask_writer(session, what, (query, (prefix,)), passed_over=_NOTHING_THERE)
+    answer = _ask(session, what, (query, (prefix,)), passed_over=_NOTHING_THERE)
     rows = answer.rows(0)
     if not rows:
         return None
@@ -42,7 +42,7 @@ def mark(session: Session, data: PreparedData) -> None:
     """Marks data as complete; only called after a successful preparation."""
     values = (data.prefix, data.tables, data.table_count, data.rows_per_table, data.details)
     what = "the mark of prepared data could not be written"
-    _ask_writer(session, what, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
+    _ask(session, what, ("REPLACE INTO sandbox_prepared VALUES (%s, %s, %s, %s, %s)", values))
 
 
 def clear(session: Session, prefix: str) -> None:
@@ -52,7 +52,7 @@ def clear(session: Session, prefix: str) -> None:
     """
     schema = session.entry.schema
     what = f"the tables of schema {schema} could not be listed"
-    listed = _ask_writer(session, what, (_TABLES, (schema,)), in_schema=False)
+    listed = _ask(session, what, (_TABLES, (schema,)), in_schema=False)
     names = {str(row[0]) for row in listed.rows(0)}
     _refuse_foreign(session, names)
     data = sorted(name for name in names if name.startswith(prefix))
@@ -65,13 +65,13 @@ def clear(session: Session, prefix: str) -> None:
         *(f"DROP TABLE `{name}`" for name in data),
     ]
     what = "the data of an earlier preparation could not be dropped"
-    _ask_writer(session, what, *statements, in_schema=False)
+    _ask(session, what, *statements, in_schema=False)
 
 
 def write_watermark(session: Session, watermark: str) -> None:
     """Writes a row that a server has only once it has all earlier writes. Raises WorkloadError."""
     what = f"server {session.writer.node} accepted no write"
-    _ask_writer(session, what, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
+    _ask(session, what, ("REPLACE INTO sandbox_watermark VALUES (1, %s)", (watermark,)))
 
 
 def without_watermark(session: Session, servers: Sequence[StackNode], watermark: str) -> dict[str, str]:
@@ -93,17 +93,11 @@ def _refuse_foreign(session: Session, names: set[str]) -> None:
         raise SandboxError(what, "nothing was written to it", "try: make bench SCHEMA=<another schema>")
 
 
-def _ask_writer(
+def _ask(
     session: Session, what: str, *statements: Statement, in_schema: bool = True, passed_over: Sequence[int] = ()
 ) -> QueryResult:
-    """The writer's answer. ``in_schema`` False: the schema may not exist yet.
-
-    Raises WorkloadError, which begins with ``what``, for any error but those ``passed_over``.
-    """
-    target = target_at(session.writer)
-    if not in_schema:
-        target = replace(target, schema=None)
-    answer = ask(session.stack, session.client, [target], statements, timeout_s=120)[target.name]
+    """The writer's answer. Raises WorkloadError, beginning with ``what``, for any error but those ``passed_over``."""
+    answer = ask_writer(session, *statements, in_schema=in_schema)
     if answer.error and answer.error_code not in passed_over:
         raise WorkloadError(f"{what}: {answer.error}")
     return answer

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
+from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.in_client import answer_of, script_argv
+from sandbox.workloads.common.model import Session
 
 Cell = str | int | float | None
 Rows = tuple[tuple[Cell, ...], ...]
@@ -48,11 +49,6 @@ def targets_of(nodes: Iterable[StackNode]) -> list[Target]:
     ]
 
 
-def target_at(entry: EntryPoint) -> Target:
-    """An entry point as a target for the application, in the workload's schema."""
-    return Target(entry.node, entry.host, entry.port, "app", entry.schema)
-
-
 def ask(
     stack: RunningStack,
     client: str,
@@ -86,3 +82,12 @@ def ask(
         )
         for name, found in answer_of(answered, client, "in_client_sql").items()
     }
+
+
+def ask_writer(
+    session: Session, *statements: Statement, timeout_s: float = 120.0, in_schema: bool = True
+) -> QueryResult:
+    """The writer's answer to the application; ``in_schema`` False: the workload's schema may not exist yet."""
+    entry = session.writer
+    target = Target(entry.node, entry.host, entry.port, "app", entry.schema if in_schema else None)
+    return ask(session.stack, session.client, [target], statements, timeout_s)[target.name]

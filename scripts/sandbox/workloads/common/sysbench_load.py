@@ -8,7 +8,7 @@ from typing import ClassVar
 from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared
-from sandbox.workloads.common.execution import run_load
+from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.load_output import LoadOutput
 from sandbox.workloads.common.model import (
     OptionValue,

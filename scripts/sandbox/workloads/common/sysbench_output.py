@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.workloads.common.execution import OVERTIME_S, TIMED_OUT
+from sandbox.workloads.common.in_client import OVERTIME_S, TIMED_OUT
 from sandbox.workloads.common.load_output import LoadOutput, percentile
 from sandbox.workloads.common.model import Phase, Second
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from sandbox.results.record import CheckRecord, PreparationRecord
 from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Parameters, PreparedData, Progress, Session
-from sandbox.workloads.common.sql import ask, target_at
+from sandbox.workloads.common.sql import ask_writer
 
 PREFIX = "tpcc_"
 TABLES = ("warehouse", "district", "customer", "history", "new_order", "orders", "order_line", "item", "stock")
@@ -78,8 +78,7 @@ class Tpcc(LuaLoad):
 
     def fit(self, session: Session) -> bool:
         """Whether the data has not grown too much: each new order adds about ten rows."""
-        target = target_at(session.writer)
-        answer = ask(session.stack, session.client, [target], [_GROWN], timeout_s=30)[target.name]
+        answer = ask_writer(session, _GROWN, timeout_s=30)
         if answer.error or not answer.rows(0):
             return False
         orders, districts = (float(str(cell)) for cell in answer.rows(0)[0])
@@ -92,17 +91,15 @@ class Tpcc(LuaLoad):
         """As in every Python load; new tables are analyzed."""
         record = super().prepare(session, log)
         if record and not record.reused:
-            target = target_at(session.writer)
-            statement = f"ANALYZE TABLE {', '.join(PREFIX + name for name in TABLES)}"
-            ask(session.stack, session.client, [target], [statement], timeout_s=CHECK_LIMIT_S)
+            names = ", ".join(PREFIX + name for name in TABLES)
+            ask_writer(session, f"ANALYZE TABLE {names}", timeout_s=CHECK_LIMIT_S)
         return record
 
     def check(self, session: Session) -> Sequence[CheckRecord]:
         """Conditions 1 to 4, with a verdict for each."""
-        target = target_at(session.writer)
         checks = []
         for name, (text, query) in CONDITIONS.items():
-            answer = ask(session.stack, session.client, [target], [query], timeout_s=CHECK_LIMIT_S)[target.name]
+            answer = ask_writer(session, query, timeout_s=CHECK_LIMIT_S)
             broken = answer.rows(0)
             if answer.error:
                 checks.append(CheckRecord(name=name, verdict="unknown", detail=answer.error))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.stack.protocol import Stream
-from sandbox.workloads.common import execution
-from sandbox.workloads.common.execution import TIMED_OUT, run_load
+from sandbox.workloads.common import in_client
+from sandbox.workloads.common.in_client import TIMED_OUT, run_load
 from unit.fake_stack import FakeStack
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the client node's `timeout` is not on this machine")
@@ -67,7 +67,7 @@ def test_lines_and_exit_code_come_through(tmp_path: Path) -> None:
 
 
 def test_a_load_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "OVERTIME_S", 1)
+    monkeypatch.setattr(in_client, "OVERTIME_S", 1)
     began = time.monotonic()
     assert load(tmp_path, "sleep 30", seconds=0) == TIMED_OUT
     assert time.monotonic() - began < 10
@@ -120,7 +120,7 @@ def _lives(pid: int) -> bool:
 
 def test_the_load_ends_when_its_runner_is_gone(tmp_path: Path) -> None:
     """A killed runner closes the load's input, which is all that this does."""
-    stream = LocalStream(["sh", "-c", execution._SUPERVISOR, "load", "30", "sh", "-c", "echo begun; sleep 30"])
+    stream = LocalStream(["sh", "-c", in_client._SUPERVISOR, "load", "30", "sh", "-c", "echo begun; sleep 30"])
     assert next(stream.lines()) == "begun"
     stream.close_stdin()
     assert stream.wait(5) != 0
