@@ -16,25 +16,8 @@ OVERTIME_S = 30
 TIMED_OUT = 124
 """Exit code of `timeout` for a command that it ended."""
 
-# We hold the load's input open: when this process dies, however it dies, the input ends and so does the load.
-# `timeout` leads a process group. The whole group gets the signal, since a `timeout` that has only just forked does not
-# pass it on, and the load is over when the group is empty.
-_SUPERVISOR = """
-limit=$1
-shift
-exec 3<&0
-timeout --kill-after=5 "$limit" "$@" 3<&- </dev/null &
-load=$!
-(read -r _ <&3; kill -TERM -"$load" || kill -TERM "$load") 2>/dev/null &
-watcher=$!
-wait "$load"
-code=$?
-kill "$watcher" 2>/dev/null
-left=50
-while [ "$left" -gt 0 ] && kill -0 -"$load" 2>/dev/null; do left=$((left - 1)); sleep 0.1; done
-kill -KILL -"$load" 2>/dev/null
-exit "$code"
-"""
+_SUPERVISOR = files(__package__).joinpath("supervisor.sh").read_text(encoding="utf-8")
+"""Ends the load when this process dies, however it dies: its input, which we hold open, ends then."""
 
 
 def script_argv(package: str, module: str, *arguments: str) -> list[str]:

@@ -80,9 +80,7 @@ def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
     return found[name]
 
 
-def resolve_workload(
-    word: str, options: Mapping[str, OptionValue] | None = None, profiles: list[Path] = WORKLOADS
-) -> NamedWorkload:
+def resolve_workload(word: str, options: Mapping[str, OptionValue] | None = None) -> NamedWorkload:
     """The workload of a name, or of a path that ends in .lua or .sql, with its options set.
 
     Raises SandboxError (exit 2) for an unknown name, or an invalid file or option.
@@ -93,7 +91,7 @@ def resolve_workload(
         known = "a workload of your own ends in .lua (sysbench) or .sql (statements with weights)"
         raise SandboxError(f"WORKLOAD={word} is not valid", known, "try: make bench WORKLOAD=path/to/mine.sql")
     else:
-        named = find_workload(word, profiles)
+        named = find_workload(word, WORKLOADS)
     return replace(named, workload=named.workload.with_options(options)) if options else named
 
 
