@@ -145,7 +145,7 @@ class EngineOutput(LoadOutput):
         return None
 
     def feed(self, line: str) -> Second | None:
-        """Reads a line; returns the second that it reports, if any."""
+        """Every line of the engine is one JSON object; the others are sysbench's."""
         parsed = parse_line(line)
         if parsed is None:
             self.last_foreign = line.strip() or self.last_foreign

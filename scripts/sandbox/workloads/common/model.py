@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -117,7 +117,7 @@ class PreparedData:
     rows_per_table: int | None
     details: str = ""
     prefix: str = "sbtest"
-    different_rows: int = field(default=0, compare=False)
+    different_rows: int = 0
     """About how many rows a preparation makes where the tables differ."""
 
     @property

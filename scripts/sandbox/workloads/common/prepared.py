@@ -25,17 +25,12 @@ _NOTHING_THERE = (1146, 1049)
 """Errors of a missing table or a missing schema."""
 
 
-def find(session: Session, prefix: str) -> PreparedData | None:
-    """The data of a completed preparation, None without one. Raises WorkloadError when the writer fails."""
+def is_there(session: Session, data: PreparedData) -> bool:
+    """Whether a completed preparation left exactly this data. Raises WorkloadError when the writer fails."""
     query = "SELECT family, table_count, rows_per_table, details FROM sandbox_prepared WHERE prefix = %s"
     what = "the mark of prepared data could not be read"
-    answer = _ask(session, what, (query, (prefix,)), passed_over=_NOTHING_THERE)
-    rows = answer.rows(0)
-    if not rows:
-        return None
-    family, count, rows_per_table, details = rows[0]
-    each = None if rows_per_table is None else int(rows_per_table)
-    return PreparedData(str(family), int(str(count)), each, str(details), prefix)
+    answer = _ask(session, what, (query, (data.prefix,)), passed_over=_NOTHING_THERE)
+    return answer.rows(0) == ((data.tables, data.table_count, data.rows_per_table, data.details),)
 
 
 def mark(session: Session, data: PreparedData) -> None:

@@ -72,7 +72,7 @@ class SysbenchLoad(Workload):
         wanted = self.data_needed(session.parameters)
         if wanted is None:
             return None
-        if not self.consumes_data and prepared.find(session, wanted.prefix) == wanted and self.fit(session):
+        if not self.consumes_data and prepared.is_there(session, wanted) and self.fit(session):
             session.on_event(Progress("prepare", f"reusing data: {wanted.key}"))
             return wanted.record(None)
         began = time.monotonic()

@@ -64,7 +64,7 @@ class SysbenchOutput(LoadOutput):
         return {"max", "total time", "queries"} <= self._totals.keys()
 
     def feed(self, line: str) -> Second | None:
-        """Reads a line; returns the second that it reports, if any."""
+        """A second, an error, or a line of the report."""
         self._count_error(line)
         second = parse_second(line, self.phase, self._by_code.total())
         if second:

@@ -204,13 +204,8 @@ def _weight(statement: _Statement, file: str) -> float:
 def _pieces(statement: _Statement, file: str) -> list[Piece]:
     """Text and placeholders, alternating."""
     texts = _PLACEHOLDER.split(statement.text)
-    pieces: list[Piece] = []
-    for place, text in enumerate(texts):
-        if place % 2:
-            pieces.append(_placeholder(text, statement.line, file))
-        elif text:
-            pieces.append(text)
-    return pieces
+    pieces = [_placeholder(text, statement.line, file) if place % 2 else text for place, text in enumerate(texts)]
+    return [piece for piece in pieces if piece]
 
 
 def _placeholder(text: str, line: int, file: str) -> Piece:
