@@ -43,7 +43,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Sandbox matrix for MySQL-family servers: disposable stacks, measured honestly.",
 )
 
 

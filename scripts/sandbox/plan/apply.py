@@ -93,8 +93,6 @@ def assignments(plan: Plan) -> Plan:
     Raises SandboxError (exit 2) if a pair names a term that is not in the profile.
     """
     triples = split_assignments(plan.request.assignments)
-    if not triples:
-        return plan
     servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
     for term, name, _ in triples:
         if term is not None and term not in servers:

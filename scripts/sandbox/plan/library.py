@@ -233,15 +233,12 @@ class Components(Protocol):
 
     def names(self) -> list[str]:
         """Every component's name."""
-        ...
 
     def aliases(self) -> Mapping[str, str]:
         """Alias → the component's name."""
-        ...
 
     def get(self, name: str, group_component: str | None = None) -> Component:
         """The component; if it is based on its group's component, resolved for that one."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ function engine.progress(text) emit {progress = quote(text)} end
 
 -- ---------------------------------------------------------------------------------------------------------------------- histograms
 
--- Exact below 256 µs, then 128 buckets for each doubling, as HdrHistogram does (histogram.py reads them).
+-- Exact below 256 µs, then 128 buckets for each doubling, as HdrHistogram does (load_output.py reads them).
 local function bucket_of(value_us)
    local _, bits = math.frexp(value_us)
    local shift = math.max(0, bits - SUB_BUCKET_BITS - 1)

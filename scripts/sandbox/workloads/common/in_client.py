@@ -59,12 +59,7 @@ def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> None:
 
 
 def run_load(
-    stack: RunningStack,
-    client: str,
-    argv: Sequence[str],
-    seconds: int,
-    log: Path,
-    on_line: Callable[[str], None],
+    stack: RunningStack, client: str, argv: Sequence[str], seconds: int, log: Path, on_line: Callable[[str], None]
 ) -> int:
     """Runs ``argv`` in the client node; each line goes to ``log`` and ``on_line``. Returns its exit code.
 
