@@ -1,10 +1,11 @@
 """The verdict on a comparison: its effect, what matters and what could be detected, p among many, the conclusion."""
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
 
 from sandbox.results.statistics.metrics import Metric
 from sandbox.results.statistics.rank_tests import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
@@ -129,7 +130,7 @@ def blocks_to_see(sd: float, difference: float) -> int | None:
 
 def spread(differences: Sequence[float]) -> float:
     """Standard deviation of the blocks' differences; 0 for fewer than two."""
-    return statistics.stdev(differences) if len(differences) > 1 else 0.0
+    return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
 
 
 def _detectable_in_sds(blocks: int) -> float:
