@@ -18,7 +18,7 @@ from sandbox.experiment.selection import Experiment
 from sandbox.report.text import text_table
 from sandbox.results.calibration import canary_differences, kind_of_canary
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin_of
 from sandbox.run.machine import calibration_path, change_calibration
 
 HELP = ("figures", 4)
@@ -67,9 +67,9 @@ def _print_noise(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool)
         return
     header = ("metric", "sd of one pair", *(f"counts from, n = {blocks}" for blocks in _BLOCKS))
     rows = [
-        (name, f"{sds[name]:.3f}", *(f"{margin(sds[name], blocks):.1%}" for blocks in _BLOCKS))
+        (name, f"{sds[name]:.3f}", *(f"{metric.shown(margin_of(metric, sds[name], blocks)):.1%}" for blocks in _BLOCKS))
         for name in _SHOWN
-        if name in sds and METRICS[name].scale == "ratio"
+        if name in sds and (metric := METRICS[name]).scale == "ratio"
     ]
     print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))
     print(f"saved in {calibration_path()}", file=sys.stderr)

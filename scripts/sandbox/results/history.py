@@ -113,8 +113,7 @@ def _unfit(side: ResultSide, known: Calibration) -> bool:
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:
     points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
-    smallest = math.log1p(metric.smallest_margin) if metric.scale == "ratio" else metric.smallest_margin
-    found = change_points(on_scale(metric, [point.value for point in points]), smallest)
+    found = change_points(on_scale(metric, [point.value for point in points]), metric.smallest_effect)
     changes = {each.position: each for each in found}
     return Series(metric, levels, [replace(point, change=changes.get(n)) for n, point in enumerate(points)])
 

@@ -68,20 +68,25 @@ def pre_whitened(series: Any, slope: float) -> Any:
 
 def _steps(series: Any) -> list[Shift]:
     """The changes that PELT (Killick, Fearnhead and Eckley 2012) finds and that exceed 3 pooled standard deviations."""
-    import ruptures  # here too
-
     mean = float(np.mean(series))
     noise = float(np.std(np.diff(series))) / np.sqrt(2)
     if noise <= _ROUNDING * float(np.max(np.abs(series))):  # a straight line, which has no step
         return []
-    search = ruptures.KernelCPD(kernel="linear", min_size=_SHORTEST_SEGMENT).fit(series / noise)
-    ends = search.predict(pen=3 * np.log(len(series)))
+    ends = _segments(series / noise, _SHORTEST_SEGMENT, 3 * math.log(len(series)))
     segments = [series[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
     return [
         Shift("step", float(np.mean(after) - np.mean(before)) / mean, at)
         for at, (before, after) in zip(ends, itertools.pairwise(segments), strict=False)
         if _step(before, after) > LARGEST_STEP
     ]
+
+
+def _segments(series: Any, shortest: int, penalty: float) -> list[int]:
+    """Ends of the segments of a series with unit noise, by PELT; the last one is its own end."""
+    import ruptures  # here too
+
+    search = ruptures.KernelCPD(kernel="linear", min_size=shortest).fit(series.reshape(-1, 1))
+    return [int(end) for end in search.predict(pen=penalty)]
 
 
 def _step(before: Any, after: Any) -> float:
@@ -115,7 +120,12 @@ def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]
     (2023), which Apache Otava implements: candidates, each then tested by Student's t between its two segments, the
     weakest dropped first. The candidates come from PELT (Killick, Fearnhead and Eckley 2012) instead of E-divisive.
     """
-    ends = _candidates(values)
+    if len(values) < FEWEST:
+        return []
+    series = np.asarray(values, dtype=float)
+    noise = float(np.std(np.diff(series))) / math.sqrt(2)
+    scaled = (series - series.mean()) / (noise or float(np.std(series)) or 1.0)
+    ends = _segments(scaled, SHORTEST, 2 * math.log(len(series)))
     while len(ends) > 1:
         found = [_tested(values, ends, number) for number in range(len(ends) - 1)]
         weak = [number for number, each in enumerate(found) if each.p > CHANGE_ALPHA or abs(each.effect) < smallest]
@@ -123,19 +133,6 @@ def change_points(values: Sequence[float], smallest: float) -> list[ChangePoint]
             return found
         del ends[max(weak, key=lambda number: found[number].p)]
     return []
-
-
-def _candidates(values: Sequence[float]) -> list[int]:
-    """Ends of segments; the last one is the end of the series."""
-    series = np.asarray(values, dtype=float)
-    if len(series) < FEWEST:
-        return [len(series)]
-    import ruptures  # here too
-
-    noise = float(np.std(np.diff(series))) / math.sqrt(2)
-    scaled = (series - series.mean()) / (noise or float(np.std(series)) or 1.0)
-    search = ruptures.KernelCPD(kernel="linear", min_size=SHORTEST).fit(scaled.reshape(-1, 1))
-    return [int(end) for end in search.predict(pen=2 * math.log(len(series)))]
 
 
 def _tested(values: Sequence[float], ends: Sequence[int], number: int) -> ChangePoint:

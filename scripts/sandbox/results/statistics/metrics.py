@@ -22,6 +22,11 @@ class Metric:
     scale: Scale = "ratio"
     smallest_margin: float = 0.05
 
+    @property
+    def smallest_effect(self) -> float:
+        """``smallest_margin`` on the metric's scale."""
+        return math.log1p(self.smallest_margin) if self.scale == "ratio" else self.smallest_margin
+
     def difference(self, baseline: float, value: float) -> float | None:
         """What one block contributes to the comparison; None for a ratio with a value that is not positive."""
         if self.scale == "difference":

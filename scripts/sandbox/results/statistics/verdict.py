@@ -16,8 +16,6 @@ UNSTEADY_SHARE = 0.25
 ALPHA = 0.05
 FEWEST_BLOCKS = 6
 """With five, an exact two-sided p of 0.05 cannot be reached."""
-SMALLEST_MARGIN = 0.05
-"""As a share of the value; a smaller difference is never called better or worse."""
 
 # The smallest difference detected with 80 % power, in standard deviations of one block's difference, by blocks.
 _DETECTABLE = {6: 1.77, 8: 1.27, 10: 1.00, 16: 0.80, 20: 0.67}
@@ -99,20 +97,8 @@ def unfit(canary: Judgement) -> bool:
 
 
 def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:
-    """δ on the metric's scale for so many blocks."""
-    if metric.scale == "ratio":
-        return math.log1p(margin(noise_sd, blocks, metric.smallest_margin))
-    return absolute_margin(noise_sd, blocks, metric.smallest_margin)
-
-
-def margin(sd: float, blocks: int, smallest: float = SMALLEST_MARGIN) -> float:
-    """δ(n) = max(smallest, exp(3.9 · sd / √n) − 1), as a share; ``sd`` of the calibrated log ratios of one block."""
-    return max(smallest, math.expm1(3.9 * sd / math.sqrt(blocks)))
-
-
-def absolute_margin(sd: float, blocks: int, smallest: float) -> float:
-    """The same for a metric that can be zero, in the metric's own unit."""
-    return max(smallest, 3.9 * sd / math.sqrt(blocks))
+    """δ(n) = max(smallest, 3.9 · sd / √n), on the metric's scale; ``noise_sd``: of the A/A differences of one block."""
+    return max(metric.smallest_effect, 3.9 * noise_sd / math.sqrt(blocks))
 
 
 def detectable(sd: float, blocks: int) -> float:
@@ -139,36 +125,23 @@ def _detectable_in_sds(blocks: int) -> float:
         return math.inf
     if blocks >= max(_DETECTABLE):
         return _BEYOND / math.sqrt(blocks)
-    below = max(known for known in _DETECTABLE if known <= blocks)
-    above = min(known for known in _DETECTABLE if known > blocks)
-    share = (blocks - below) / (above - below)
-    return _DETECTABLE[below] + share * (_DETECTABLE[above] - _DETECTABLE[below])
+    return float(np.interp(blocks, [*_DETECTABLE], [*_DETECTABLE.values()]))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p, in the order given: no false alarm among all of them, with probability 1 − α (Holm 1979)."""
-    count = len(p_values)
-    adjusted, highest = [0.0] * count, 0.0
-    for position, index in enumerate(_ascending(p_values)):
-        highest = max(highest, min(1.0, (count - position) * p_values[index]))
-        adjusted[index] = highest
-    return adjusted
+    p, order = np.array(p_values, dtype=float), np.argsort(p_values)
+    p[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(len(p), 0, -1)))
+    return [*map(float, p)]
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Adjusted p, in the order given: of differences called real, the expected share of false alarms is α (1995)."""
-    count = len(p_values)
-    adjusted, lowest = [0.0] * count, 1.0
-    for position, index in reversed(list(enumerate(_ascending(p_values), start=1))):
-        lowest = min(lowest, count / position * p_values[index])
-        adjusted[index] = lowest
-    return adjusted
+    p, order = np.array(p_values, dtype=float), np.argsort(p_values)[::-1]
+    p[order] = np.minimum.accumulate(p[order] * (len(p) / np.arange(len(p), 0, -1)))
+    return [*map(float, p)]
 
 
 def blocks_for_one(comparisons: int) -> int:
     """Blocks with which a single difference among so many can be called real: 1 + log2(m / α), at least six."""
     return max(FEWEST_BLOCKS, math.ceil(1 + math.log2(max(comparisons, 1) / ALPHA)))
-
-
-def _ascending(p_values: Sequence[float]) -> list[int]:
-    return sorted(range(len(p_values)), key=p_values.__getitem__)

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.rank_tests import signed_rank_interval
 from sandbox.results.statistics.verdict import (
     Judgement,
-    absolute_margin,
     benjamini_hochberg,
     blocks_for_one,
     blocks_to_see,
@@ -21,7 +21,7 @@ from sandbox.results.statistics.verdict import (
     effect_of,
     holm,
     judge,
-    margin,
+    margin_of,
     qualified,
     spread,
     unfit,
@@ -133,10 +133,12 @@ def test_what_could_have_been_seen_is_seen_four_times_in_five(blocks: int) -> No
 
 
 def test_a_margin_is_never_below_five_percent_and_grows_with_the_noise() -> None:
-    assert margin(0.0, 8) == margin(0.03, 8) == 0.05
-    assert margin(0.12, 8) == pytest.approx(math.exp(3.9 * 0.12 / math.sqrt(8)) - 1)
-    assert margin(0.12, 16) < margin(0.12, 8)
-    assert absolute_margin(2.0, 16, 0.5) == pytest.approx(1.95) and absolute_margin(0.0, 16, 0.5) == 0.5
+    ratio = METRICS["tps"]
+    assert ratio.shown(margin_of(ratio, 0.0, 8)) == ratio.shown(margin_of(ratio, 0.03, 8)) == pytest.approx(0.05)
+    assert ratio.shown(margin_of(ratio, 0.12, 8)) == pytest.approx(math.exp(3.9 * 0.12 / math.sqrt(8)) - 1)
+    assert margin_of(ratio, 0.12, 16) < margin_of(ratio, 0.12, 8)
+    absolute = replace(METRICS["errors"], smallest_margin=0.5)
+    assert margin_of(absolute, 2.0, 16) == pytest.approx(1.95) and margin_of(absolute, 0.0, 16) == 0.5
 
 
 @pytest.mark.parametrize(("blocks", "sds"), [(6, 1.77), (8, 1.27), (10, 1.0), (16, 0.8), (20, 0.67)])
