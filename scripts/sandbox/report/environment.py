@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.report.text import UNKNOWN, cut, levels_text, varied
-from sandbox.results.manifest import CellPart, HostCheck, MatrixPart
+from sandbox.results.manifest import HostCheck, MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.variants import UnsetDifferences, VariantDifference, differences, unasked, unset_differences
+from sandbox.results.variants import ComparedVariants, VariantDifference, compared_variants
 
 _FEWEST_ITEMS = 3
 """Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""
@@ -115,27 +115,19 @@ class VariantDiff:
 
 def config_diffs(part: MatrixPart, records: Sequence[Record]) -> list[VariantDiff]:
     """One for each compared pair of stacks, from the first good record of each; the canary's own comes last."""
-    first = {record.cell: record for record in reversed(records) if record.status == "ok" and record.variables}
-    cells = {cell.name: cell for cell in part.cells}
-    made: dict[tuple[str, str], VariantDiff] = {}
-    for each in part.comparisons:
-        cell, base = cells[each.cell], cells[each.baseline]
-        pair = (cell.variant, base.variant)
-        if cell.variant != base.variant and pair not in made and each.cell in first and each.baseline in first:
-            made[pair] = _diff(part, cell, base, differences(first[base.name].variables, first[cell.name].variables))
-    return list(made.values())
+    return [_diff(part, each) for each in compared_variants(part, records)]
 
 
-def _diff(part: MatrixPart, cell: CellPart, base: CellPart, found: list[VariantDifference]) -> VariantDiff:
-    changed = [factor for factor in varied(part) if cell.levels[factor] != base.levels[factor]]
-    wrong, free = unasked(found, part.planned.get(base.variant, {}), part.planned.get(cell.variant, {}))
+def _diff(part: MatrixPart, found: ComparedVariants) -> VariantDiff:
+    ours, theirs = found.cell.levels, found.baseline.levels
+    changed = [factor for factor in varied(part) if ours[factor] != theirs[factor]]
     return VariantDiff(
-        levels_text(cell.levels, changed),
-        levels_text(base.levels, changed),
-        asked=_merged(each for each in found if each not in wrong and each not in free),
-        wrong=_merged(wrong),
-        free=_merged(each for each in free if None not in (each.baseline, each.variant)),
-        only_one=_merged(each for each in free if None in (each.baseline, each.variant)),
+        levels_text(ours, changed),
+        levels_text(theirs, changed),
+        asked=_merged(found.asked),
+        wrong=_merged(found.wrong),
+        free=_merged(found.unset),
+        only_one=_merged(found.only_one),
     )
 
 
@@ -165,20 +157,20 @@ def _items(those: Sequence[str], others: Sequence[str]) -> str:
 
 def unset_text(part: MatrixPart, records: Sequence[Record]) -> list[str]:
     """A heading and a list, one line for each pair of variants; empty without such differences."""
-    text = [_unset_line(part, each) for each in unset_differences(part, records)]
+    found = [each for each in compared_variants(part, records) if each.unset or each.only_one]
+    text = [_unset_line(each) for each in found]
     return ["### Differing values that nobody set", "\n".join(text)] if text else []
 
 
-def _unset_line(part: MatrixPart, found: UnsetDifferences) -> str:
-    levels = {cell.name: cell.levels for cell in part.cells}
-    ours, theirs = levels[found.cell], levels[found.baseline]
+def _unset_line(found: ComparedVariants) -> str:
+    ours, theirs = found.cell.levels, found.baseline.levels
     changed = [factor for factor, level in ours.items() if level != theirs[factor]]
     variant = ", ".join(f"{factor} {ours[factor]} against {theirs[factor]}" for factor in changed)
     cause = f"different {' and '.join(found.causes)}" if found.causes else "follows from the requested change"
-    first, more = found.values[:_MOST_VALUES], len(found.values) - _MOST_VALUES
+    first, more = found.unset[:_MOST_VALUES], len(found.unset) - _MOST_VALUES
     values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in first]
     values += [f"and {more} more"] if more > 0 else []
-    values += [f"{found.only_one} variables that only one of them has"] if found.only_one else []
+    values += [f"{len(found.only_one)} variables that only one of them has"] if found.only_one else []
     return f"- {variant} ({cause}): {'; '.join(values)}"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from sandbox.plan.variables import canonical
-from sandbox.results.manifest import MatrixPart
+from sandbox.results.manifest import CellPart, MatrixPart
 from sandbox.results.record import Record
 
 Variables = Mapping[str, str]
@@ -181,40 +181,51 @@ def _plain(value: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class UnsetDifferences:
-    """One variant against the baseline's, both by the name of a cell that ran there.
+class ComparedVariants:
+    """A variant against the baseline's, by the cells that first compared the two.
 
-    ``causes``: which of image, version, CPUS, MEMORY and CPUSET differ between the variants; empty if none, so that the
-    values follow from the requested change. ``values``: of variables that both servers have; ``only_one``: how many
-    variables one of them lacks.
+    ``asked``: set differently; ``wrong``: set to the same value in both; ``unset``: values that nobody set;
+    ``only_one``: variables that only one of them has, and nobody set. ``causes``: which of image, version, CPUS, MEMORY
+    and CPUSET differ between the variants; empty if none, so that unset values follow from the requested change.
     """
 
-    cell: str
-    baseline: str
+    cell: CellPart
+    baseline: CellPart
     causes: tuple[str, ...]
-    values: Sequence[VariantDifference]
-    only_one: int
+    asked: Sequence[VariantDifference]
+    wrong: Sequence[VariantDifference]
+    unset: Sequence[VariantDifference]
+    only_one: Sequence[VariantDifference]
 
 
-def unset_differences(part: MatrixPart, records: Sequence[Record]) -> list[UnsetDifferences]:
-    """One for each compared pair of stacks that differs so, from the first good record of each."""
+def compared_variants(part: MatrixPart, records: Sequence[Record]) -> list[ComparedVariants]:
+    """One for each compared pair of stacks, from the first good record of each."""
     first = {each.cell: each for each in reversed(records) if each.status == "ok" and each.variables}
-    variant_of = {cell.name: cell.variant for cell in part.cells}
-    found: dict[tuple[str, str], UnsetDifferences] = {}
+    cells = {cell.name: cell for cell in part.cells}
+    found: dict[tuple[str, str], ComparedVariants] = {}
     for each in part.comparisons:
-        pair = variant_of[each.cell], variant_of[each.baseline]
-        if pair[0] != pair[1] and pair not in found and each.cell in first and each.baseline in first:
-            found[pair] = _between(part, pair, first[each.cell], first[each.baseline])
-    return [each for each in found.values() if each.values or each.only_one]
+        cell, baseline = cells[each.cell], cells[each.baseline]
+        pair = cell.variant, baseline.variant
+        if pair[0] != pair[1] and pair not in found and cell.name in first and baseline.name in first:
+            found[pair] = _compared(part, cell, baseline, first)
+    return list(found.values())
 
 
-def _between(part: MatrixPart, pair: tuple[str, str], variant: Record, baseline: Record) -> UnsetDifferences:
-    found = differences(baseline.variables, variant.variables)
-    _, free = unasked(found, part.planned.get(pair[1], {}), part.planned.get(pair[0], {}))
-    values = [each for each in free if each.baseline is not None and each.variant is not None]
-    ours, theirs = _possible_causes(variant), _possible_causes(baseline)
-    causes = tuple(word for word in ours if ours[word] != theirs[word])
-    return UnsetDifferences(variant.cell, baseline.cell, causes, values, len(free) - len(values))
+def _compared(part: MatrixPart, cell: CellPart, baseline: CellPart, first: Mapping[str, Record]) -> ComparedVariants:
+    variant, base = first[cell.name], first[baseline.name]
+    found = differences(base.variables, variant.variables)
+    wrong, free = unasked(found, part.planned.get(baseline.variant, {}), part.planned.get(cell.variant, {}))
+    only_one = [each for each in free if each.baseline is None or each.variant is None]
+    ours, theirs = _possible_causes(variant), _possible_causes(base)
+    return ComparedVariants(
+        cell,
+        baseline,
+        causes=tuple(word for word in ours if ours[word] != theirs[word]),
+        asked=[each for each in found if each not in wrong and each not in free],
+        wrong=wrong,
+        unset=[each for each in free if each not in only_one],
+        only_one=only_one,
+    )
 
 
 def _possible_causes(record: Record) -> dict[str, object]:

@@ -9,13 +9,13 @@ from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.variants import (
     VariantDifference,
+    compared_variants,
     differences,
     identifies_a_node,
     not_in_effect,
     refusal,
     same,
     unasked,
-    unset_differences,
 )
 from unit.results.samples import sample_record
 
@@ -185,16 +185,18 @@ def part(**changed: Any) -> MatrixPart:
 
 def test_only_what_no_layer_set_is_found_once_for_a_pair_of_variants() -> None:
     newer = record("b-1", "11.8.6", sync_binlog="0", innodb_io_capacity="300", server_uuid="b", new_only="2")
-    (found,) = unset_differences(part(), [record("a-1"), record("a-2"), newer, record("b-2", "11.8.6")])
-    assert [each.variable for each in found.values] == ["innodb_io_capacity"]
-    assert (found.cell, found.baseline, found.causes, found.only_one) == ("b-1", "a-1", ("version",), 1)
+    (found,) = compared_variants(part(), [record("a-1"), record("a-2"), newer, record("b-2", "11.8.6")])
+    assert [each.variable for each in found.unset] == ["innodb_io_capacity"]
+    assert (found.cell.name, found.baseline.name, found.causes) == ("b-1", "a-1", ("version",))
+    assert [each.variable for each in found.only_one] == ["new_only"]
 
 
 def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
-    (found,) = unset_differences(part(), [record("a-1"), record("b-1", cpus="0.5", innodb_io_capacity="1")])
+    (found,) = compared_variants(part(), [record("a-1"), record("b-1", cpus="0.5", innodb_io_capacity="1")])
     assert found.causes == ("CPUS",)
-    assert unset_differences(part(), [record("a-1"), record("b-1", sync_binlog="0")]) == []
-    assert unset_differences(part(), [record("a-1")]) == [], "the other has not run"
+    (found,) = compared_variants(part(), [record("a-1"), record("b-1", sync_binlog="0")])
+    assert not found.unset and not found.only_one
+    assert compared_variants(part(), [record("a-1")]) == [], "the other has not run"
 
 
 def test_they_are_told_in_the_summary() -> None:
