@@ -7,7 +7,7 @@ import pytest
 from sandbox.commands import calibrate
 from sandbox.commands.calibrate import a_against_a
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.schedule import schedule
+from sandbox.experiment.selection import schedule
 from sandbox.results.calibration import Calibration
 from sandbox.run.machine import calibration_path, change_calibration, read_calibration
 

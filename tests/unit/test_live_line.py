@@ -11,7 +11,7 @@ from sandbox.commands.matrix import MatrixLine
 from sandbox.console import LiveLine
 from sandbox.experiment.definition import Cell, Change
 from sandbox.experiment.runner import Advance
-from sandbox.experiment.schedule import ScheduledRun
+from sandbox.experiment.selection import ScheduledRun
 from sandbox.workloads.common.model import Progress, Second
 
 CELL = Cell({"threads": "4"}, Change(profile="mysql", threads=4))

@@ -16,7 +16,7 @@ from sandbox.experiment.file import read_matrix
 from sandbox.experiment.pool import StackStarter
 from sandbox.experiment.resolve import Plans, Resolved, resolve_file
 from sandbox.experiment.runner import Advance
-from sandbox.experiment.schedule import schedule
+from sandbox.experiment.selection import schedule
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.run.machine import calibration_path
 from sandbox.stack.planning import offline_plan

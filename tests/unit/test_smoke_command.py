@@ -74,7 +74,7 @@ class Host:
         self._save(result, self.ready.pop(0))
         if more := gate(result):
             self.added.append(more)
-            result.note_blocks(blocks + more)
+            result.note(blocks=blocks + more)
             self._save(result, self.ready.pop(0))
         result.finish(sample.records[0].started_utc)
         return result

@@ -7,8 +7,7 @@ from pathlib import Path
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, unfinished
-from sandbox.experiment.schedule import ScheduledRun, schedule
-from sandbox.experiment.selection import Experiment
+from sandbox.experiment.selection import Experiment, ScheduledRun, schedule
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import readable_results
 from sandbox.run.state import BenchRequest

@@ -14,7 +14,7 @@ from sandbox.experiment.estimate import load_s, overhead_s, runs_left
 from sandbox.experiment.pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, begin, part_of, unfinished
-from sandbox.experiment.schedule import ScheduledRun
+from sandbox.experiment.selection import ScheduledRun
 from sandbox.plan.grammar import split_assignments
 from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, Record
@@ -125,7 +125,7 @@ class _Runner:
         """The runs of the blocks that a gate adds, on the stacks that are up."""
         more = self.resolved.gate(self.result) if self.resolved.gate else 0
         before = self.part.blocks
-        self.part = self.result.note_blocks(before + more)
+        self.part = self.result.note(blocks=before + more)
         self.runs = self._every_run()
         left = [run for run in self.runs if run.block > before]
         if left:
@@ -146,7 +146,8 @@ class _Runner:
         if not self.runs or self.loaded < len(self.runs):
             return
         spent_s = wall_s - load_s(self.resolved.experiment, self.runs)
-        self.result.note_overhead(spent_s, overhead_s(self.resolved, self.runs))
+        estimated_s = overhead_s(self.resolved, self.runs)
+        self.result.note(overhead_s=round(spent_s, 1), estimated_overhead_s=round(estimated_s, 1))
 
     def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
         """Starts all stacks before the first slice; one that fails is tried again by its runs, or ends a gate."""
@@ -213,7 +214,7 @@ class _Runner:
         client = next(node.name for node in stack.nodes() if node.kind == "client")
         self.on_event(Progress("host check", f"block {block}"))
         figures = ask_script(stack, client, in_client.__name__, "host_check", None)
-        self.result.note_host_check(HostCheck(block=block, **figures))
+        self.result.note(host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)])
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:

@@ -1,7 +1,8 @@
-"""The part of a matrix that runs: the chosen cells, their baselines, the canary, and how many tests that makes."""
+"""The part of a matrix that runs: its cells, their baselines, the canary, how many tests that makes, in which order."""
 
 import hashlib
 import json
+import random
 import shlex
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -67,6 +68,42 @@ class Experiment:
 def cell_data(cell: Cell) -> dict[str, object]:
     """A cell as JSON data."""
     return {"levels": cell.levels, "change": cell.change.model_dump(mode="json", exclude_none=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """One run to come: ``of`` is its cell (for the canary, the baseline), ``stack`` the one that it runs on."""
+
+    block: int
+    cell: str
+    of: Cell
+    stack: str
+
+    @property
+    def name(self) -> str:
+        """As the manifest has it: ``<cell>.<block>``."""
+        return f"{self.cell}.{self.block}"
+
+
+def schedule(experiment: Experiment, blocks: int, seed: int, first: int = 1) -> list[ScheduledRun]:
+    """Randomized complete blocks from the ``first`` on (docs/statistics.md, rules 1 and 2); a seed gives one order.
+
+    At depth ``slices`` all stacks are up: the cells that differ only in their stack follow one another, so that what is
+    compared is close in time. At depth ``restart`` a stack is started once per block and its cells run on it.
+    Groups are in random order, and so are the runs within each.
+    """
+    draw = random.Random(seed)  # noqa: S311  (an order, not a secret)
+    together = experiment.matrix.depth == "slices"
+    ordered = []
+    for block in range(first, blocks + 1):
+        runs = [ScheduledRun(block, cell.name, cell, experiment.stack_of[cell.name]) for cell in experiment.cells]
+        runs.append(ScheduledRun(block, CANARY, experiment.canary_of, CANARY))
+        groups: dict[object, list[ScheduledRun]] = {}
+        for run in runs:
+            groups.setdefault(run.of.load_key if together else run.stack, []).append(run)
+        for group in draw.sample(list(groups.values()), len(groups)):
+            ordered += draw.sample(group, len(group))
+    return ordered
 
 
 def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sandbox.results.manifest import HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.results.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.results.record import Record
 from sandbox.results.redaction import refuse_secrets
 
@@ -119,27 +119,13 @@ class ResultFolder:
         """Stores the part with the host noise known when the result was judged (`calibration.noted`)."""
         self._note(matrix=noted)
 
-    def note_blocks(self, blocks: int) -> MatrixPart:
-        """Stores how many blocks a matrix has by now; returns its part. Raises ValueError if it is not a matrix."""
-        part = self.manifest.matrix
-        if part is None:
+    def note(self, **changes: object) -> MatrixPart:
+        """Stores changes of a matrix's part; returns the part. Raises ValueError if the result is not a matrix."""
+        if (part := self.manifest.matrix) is None:
             raise ValueError(f"{self.path.name} is not a matrix")
-        part = part.model_copy(update={"blocks": blocks})
+        part = part.model_copy(update=changes)
         self._note(matrix=part)
         return part
-
-    def note_host_check(self, check: HostCheck) -> None:
-        """Stores the host check before a block."""
-        part = self.manifest.matrix
-        if part is not None:
-            self._note(matrix=part.model_copy(update={"host_checks": [*part.host_checks, check]}))
-
-    def note_overhead(self, overhead_s: float, estimated_s: float) -> None:
-        """Stores what a matrix took besides its load: the next estimate on this host uses it."""
-        part = self.manifest.matrix
-        if part is not None:
-            times = {"overhead_s": round(overhead_s, 1), "estimated_overhead_s": round(estimated_s, 1)}
-            self._note(matrix=part.model_copy(update=times))
 
     def save(self, record: Record, secrets: Collection[str]) -> Path:
         """Writes the record and adds it to the manifest; returns its path.

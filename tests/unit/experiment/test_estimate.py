@@ -128,7 +128,7 @@ def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path)
         )
         result = ResultFolder.create(tmp_path, manifest)
         if spent:
-            result.note_overhead(spent, 30.0)
+            result.note(overhead_s=spent, estimated_overhead_s=30.0)
     manifests = [manifest for _, manifest in readable_results(tmp_path, pytest.fail)]
     assert known_pace(manifests, "here") == 2
 

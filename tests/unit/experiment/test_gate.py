@@ -2,8 +2,7 @@
 
 from sandbox.experiment.definition import CANARY, Matrix
 from sandbox.experiment.gate import METRICS, SmokeLoad, SmokeSide, smoke_experiment
-from sandbox.experiment.schedule import schedule
-from sandbox.experiment.selection import Experiment
+from sandbox.experiment.selection import Experiment, schedule
 from sandbox.results.gate import LARGEST_MARGIN
 
 LOAD = SmokeLoad("oltp_read_only", 4, 25_000, 4, 5, 1)

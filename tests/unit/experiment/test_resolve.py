@@ -8,7 +8,7 @@ from sandbox.experiment import resolve
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.file import read_matrix
 from sandbox.experiment.resolve import Resolved
-from sandbox.experiment.schedule import schedule
+from sandbox.experiment.selection import schedule
 from sandbox.stack.planning import offline_plan
 
 MATRIX = """\

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.experiment.definition import Matrix
-from sandbox.experiment.schedule import schedule
-from sandbox.experiment.selection import make_experiment
+from sandbox.experiment.selection import make_experiment, schedule
 from sandbox.plan.model import PlanRequest
 from sandbox.stack.protocol import RunningStack
 from unit.experiment.small_matrix import Engine, experiment, records, run

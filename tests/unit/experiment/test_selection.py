@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.experiment.definition import Matrix
-from sandbox.experiment.schedule import schedule
-from sandbox.experiment.selection import Experiment, make_experiment
+from sandbox.experiment.selection import Experiment, make_experiment, schedule
 
 
 def experiment(depth: str = "slices") -> Experiment:
