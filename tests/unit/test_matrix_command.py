@@ -88,7 +88,7 @@ def test_a_calibration_without_a_good_pair_leaves_what_is_known(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     empty = SimpleNamespace(manifest=SimpleNamespace(matrix=None), records=list, path=tmp_path)
-    monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: None for cell in cells})
+    monkeypatch.setattr(Plans, "reason", lambda *_: None)
     monkeypatch.setattr(calibrate, "run_resolved", lambda _: empty)
     with pytest.raises(SandboxError, match="0 pairs of the calibration are usable") as refused:
         calibrate.run(A_AGAINST_A, 24, as_json=False)
@@ -116,7 +116,7 @@ def run_typed(file: str, only: str | None = None, as_json: bool = False) -> int:
 
 def lose(monkeypatch: pytest.MonkeyPatch, lost: Mapping[str, str]) -> None:
     """These cells cannot run here."""
-    monkeypatch.setattr(Plans, "reasons", lambda _, cells: {cell.name: lost.get(cell.name) for cell in cells})
+    monkeypatch.setattr(Plans, "reason", lambda _, cell: lost.get(cell.name))
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ import pytest
 from perf.made_up import write_made_up
 from sandbox.commands import report
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.result import part_of
-from sandbox.results.calibration import noted
+from sandbox.experiment.result import note_noise, part_of
 from sandbox.results.store import ResultFolder
 from unit.results.samples import sample_record
 from unit.results.test_store import manifest
@@ -102,10 +101,10 @@ def test_a_file_that_cannot_be_read_is_three_lines_and_bad_input(
 def test_the_noise_that_was_known_at_the_end_is_kept(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 168)
     noisy = {name: {"tps": 0.5, "latency_p95_ms": 0.5} for name in ("oltp_point_select", "oltp_read_write")}
-    result.note_calibration(noted(part_of(result), result.records(), noisy))
+    note_noise(result, noisy)
     written = report.write_report(result)[1].read_text()
     assert "is worse" not in written, "with such noise nothing can be said"
-    result.note_calibration(noted(part_of(result), result.records(), {}))
+    note_noise(result, {})
     assert part_of(result).calibrated == {}
     assert "is worse" in report.write_report(result)[1].read_text()
 

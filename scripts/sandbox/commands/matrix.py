@@ -15,7 +15,7 @@ from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Cell, Matrix
 from sandbox.experiment.estimate import Estimate, estimate
-from sandbox.experiment.file import find_matrix, matrix_path
+from sandbox.experiment.file import matrix_path, read_matrix
 from sandbox.experiment.resolve import Resolved, ResolvedCell, need_baseline, need_comparison, resolve_file
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks, start
@@ -225,9 +225,9 @@ def command(
     json: Json = False,
 ) -> int:
     """Run a matrix of factors and report which differences are real."""
-    word = either(which, matrix, "MATRIX")
-    adjusted = _adjusted(find_matrix(word), {"seconds": seconds, "warmup": warmup, "blocks": blocks})
-    resolved = replace(resolve_file(adjusted, matrix_path(word), only), seed=seed, afresh=new)
+    path = matrix_path(either(which, matrix, "MATRIX"))
+    adjusted = _adjusted(read_matrix(path), {"seconds": seconds, "warmup": warmup, "blocks": blocks})
+    resolved = replace(resolve_file(adjusted, path, only), seed=seed, afresh=new)
     if not plan:
         return run(resolved, json)
     expected = _estimate(resolved)

@@ -23,13 +23,8 @@ Place = Sequence[int | str]
 """Keys and positions, from the top of a file down."""
 
 
-def find_matrix(word: str | None, folders: list[Path] = MATRICES) -> Matrix:
-    """The matrix of a name in ``profiles/matrices/``, or of any path. Raises SandboxError (exit 2)."""
-    return read_matrix(matrix_path(word, folders))
-
-
 def matrix_path(word: str | None, folders: list[Path] = MATRICES) -> Path:
-    """The file of a name or path. Raises SandboxError (exit 2) for an unknown name."""
+    """The file of a name in ``profiles/matrices/``, or any path. Raises SandboxError (exit 2) for an unknown name."""
     known = yaml_files(folders)
     if not word:
         raise SandboxError("no MATRIX was given", f"known: {', '.join(known)}", f"try: make matrix MATRIX={min(known)}")

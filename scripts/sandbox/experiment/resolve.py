@@ -1,7 +1,7 @@
 """An experiment resolved for this machine, once: cell → stack → plan → load → dataset; later steps only read it."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -46,9 +46,8 @@ class StackSpec:
         given: dict[str, dict[str, None]] = {}
         for server in plan.databases:
             for name, value in effective_variables(server, node_context(plan, server, PLACEHOLDER)).items():
-                given.setdefault(name.removeprefix("loose_"), {})["ON" if value is None else value] = (
-                    None  # a bare flag
-                )
+                values = given.setdefault(name.removeprefix("loose_"), {})
+                values["ON" if value is None else value] = None  # None is a bare flag
         return {name: " | ".join(values) for name, values in given.items()}
 
     @property
@@ -114,11 +113,8 @@ class Plans:
             raise made
         return made
 
-    def reasons(self, cells: Iterable[Cell]) -> dict[str, str | None]:
-        """Cell → why it cannot run here, None for one that can."""
-        return {cell.name: self._reason(cell) for cell in cells}
-
-    def _reason(self, cell: Cell) -> str | None:
+    def reason(self, cell: Cell) -> str | None:
+        """Why a cell cannot run here; None for one that can."""
         try:
             plan = self(cell.plan_request)
         except SandboxError as error:
@@ -136,8 +132,7 @@ def resolve_file(matrix: Matrix, path: Path, only: str | None) -> Resolved:
     """A matrix file, resolved. Raises SandboxError (exit 2) naming file and line of an error."""
     plans = Plans()
     if matrix.baseline_else:  # one baseline: the first in the file's list that can run here
-        reasons = plans.reasons(matrix.all_cells())
-        matrix = matrix.with_baseline_among(lambda cell: not reasons[cell.name])
+        matrix = matrix.with_baseline_among(lambda cell: not plans.reason(cell))
     experiment = make_experiment(matrix, only)
     loads = loads_of_file(experiment, path)
     files = {cell.change.workload or "": load.workload.file for cell, load in zip(experiment.cells, loads, strict=True)}
@@ -156,7 +151,7 @@ def resolve(experiment: Experiment) -> Resolved:
 
 
 def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plans) -> Resolved:
-    reasons = plans.reasons(experiment.cells)
+    reasons = {cell.name: plans.reason(cell) for cell in experiment.cells}
     experiment = _with_canary_here(experiment, reasons)
     cells = {
         cell.name: ResolvedCell(cell, experiment.stack_of[cell.name], load, reasons[cell.name])

@@ -99,7 +99,7 @@ def known_noise(result: ResultFolder) -> Known:
 
 def note_noise(result: ResultFolder, known: Known) -> None:
     """Notes the known noise in the result, so that a later report says the same."""
-    result.note_calibration(noted(part_of(result), result.records(), known))
+    result.note(**noted(part_of(result), result.records(), known))
 
 
 def learn_from(result: ResultFolder) -> None:

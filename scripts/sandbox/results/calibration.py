@@ -63,11 +63,11 @@ def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibrati
     return {**part.calibrated_others, own: part.calibrated} if own and part.calibrated else part.calibrated_others
 
 
-def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> MatrixPart:
-    """The part with the known host noise: a later report says the same."""
+def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> dict[str, object]:
+    """The known host noise as the fields of the part: a later report says the same."""
     own = _load_of_canary(part, records)
     others = {load: dict(sds) for load, sds in known.items() if load != own}
-    return part.model_copy(update={"calibrated": dict(known.get(own or "", {})), "calibrated_others": others})
+    return {"calibrated": dict(known.get(own or "", {})), "calibrated_others": others}
 
 
 def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:

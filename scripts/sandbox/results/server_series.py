@@ -78,8 +78,6 @@ def server_series(lines: Iterable[bytes], seconds: int) -> dict[str, dict[str, l
 
 def added_up(servers: Mapping[str, Mapping[str, Points]]) -> dict[str, list[float | None]]:
     """All servers of a run as one: a second that any of them lacks is None."""
-    if len(servers) == 1:
-        return {name: list(points) for series in servers.values() for name, points in series.items()}
     names = dict.fromkeys(name for series in servers.values() for name in series)
     return {name: _sum([series[name] for series in servers.values() if name in series]) for name in names}
 

@@ -69,10 +69,6 @@ class ResultFolder:
         folder.mkdir()
         return folder
 
-    def record(self, cell: str, block: int) -> Record:
-        """A saved record. Raises OSError if it does not exist."""
-        return self._record(f"{cell}.{block}")
-
     def records(self) -> list[Record]:
         """Every saved record, in execution order."""
         return [self._record(entry.run) for entry in self.manifest.runs]
@@ -114,10 +110,6 @@ class ResultFolder:
     def run_path(self, record: Record) -> Path:
         """The folder of a record."""
         return self._run(f"{record.cell}.{record.block}")
-
-    def note_calibration(self, noted: MatrixPart) -> None:
-        """Stores the part with the host noise known when the result was judged (`calibration.noted`)."""
-        self._note(matrix=noted)
 
     def note(self, **changes: object) -> MatrixPart:
         """Stores changes of a matrix's part; returns the part. Raises ValueError if the result is not a matrix."""

@@ -1,7 +1,6 @@
 """The index of results as SQL: columns from the models of a record, tables, and the views that a query sees."""
 
 import hashlib
-from collections.abc import Iterator
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -60,11 +59,9 @@ def struct_of(model: type[BaseModel], without: tuple[str, ...] = ()) -> str:
     return f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in fields.items())})"
 
 
-def scalars_of(model: type[BaseModel]) -> Iterator[str]:
+def scalars_of(model: type[BaseModel]) -> list[str]:
     """Names of the fields that hold a single value."""
-    for name, field in model.model_fields.items():
-        if sql_type(field.annotation) in _SCALARS.values():
-            yield name
+    return [name for name, field in model.model_fields.items() if sql_type(field.annotation) in _SCALARS.values()]
 
 
 def quoted(name: str) -> str:

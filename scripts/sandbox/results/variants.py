@@ -84,16 +84,11 @@ def identifies_a_node(variable: str) -> bool:
     return any(fnmatchcase(variable, pattern) for pattern in NODE_IDENTITY)
 
 
-def spread_out(variable: str, value: str) -> dict[str, str]:
-    """The settings that a variable holds: itself, or each of Galera's as ``wsrep_provider_options:gcache.size``."""
-    if variable != _PROVIDER_OPTIONS:
-        return {variable: value}
-    pieces = (piece.partition("=") for piece in value.split(";"))
-    return {f"{variable}:{name.strip()}": setting.strip() for name, equals, setting in pieces if equals}
-
-
 def _spread_out(variables: Variables) -> dict[str, str]:
-    return {_one_name(name): value for each in variables.items() for name, value in spread_out(*each).items()}
+    """The variables; in place of Galera's options, each of its settings as ``wsrep_provider_options:gcache.size``."""
+    pieces = (piece.partition("=") for piece in variables.get(_PROVIDER_OPTIONS, "").split(";"))
+    options = {f"{_PROVIDER_OPTIONS}:{name.strip()}": setting.strip() for name, equals, setting in pieces if equals}
+    return _by_one_name({name: value for name, value in variables.items() if name != _PROVIDER_OPTIONS} | options)
 
 
 def _one_name(variable: str) -> str:

@@ -76,9 +76,4 @@ def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tupl
 
 def records(result: ResultFolder) -> list[Record]:
     """Every record of a result."""
-    return [result.record(*_split(entry.run)) for entry in result.manifest.runs]
-
-
-def _split(run: str) -> tuple[str, int]:
-    cell, _, block = run.rpartition(".")
-    return cell, int(block)
+    return result.records()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import SandboxError
-from sandbox.experiment.file import find_matrix, read_matrix
+from sandbox.experiment.file import matrix_path, read_matrix
 from sandbox.experiment.resolve import loads_of_file
 from sandbox.experiment.selection import make_experiment
 
@@ -31,14 +31,15 @@ def write(tmp_path: Path, text: str) -> Path:
 
 def test_a_matrix_is_found_by_its_name_or_any_path(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
-    assert find_matrix("mine", [tmp_path]).name == find_matrix(str(path)).name == "mine"
+    assert matrix_path("mine", [tmp_path]) == matrix_path(str(path)) == path
+    assert read_matrix(path).name == "mine"
 
 
 @pytest.mark.parametrize(("word", "known"), [("mien", "did you mean 'mine'?"), (None, "known: mine")])
 def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | None, known: str) -> None:
     write(tmp_path, GOOD)
     with pytest.raises(SandboxError) as refused:
-        find_matrix(word, [tmp_path])
+        matrix_path(word, [tmp_path])
     assert refused.value.known == known
 
 

@@ -102,30 +102,26 @@ def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:
 
 
 def detectable(sd: float, blocks: int) -> float:
-    """The difference that so many blocks detect with 80 % power, on the scale of ``sd`` (log ratio or metric unit)."""
-    return _detectable_in_sds(blocks) * sd
+    """The difference that so many blocks detect with 80 % power, on the scale of ``sd`` (log ratio or metric unit).
+
+    Linear between the simulated points; above 20 blocks it falls with √n, below six nothing is guaranteed.
+    """
+    if blocks < min(_DETECTABLE):
+        return math.inf
+    if blocks >= max(_DETECTABLE):
+        return _BEYOND / math.sqrt(blocks) * sd
+    return float(np.interp(blocks, [*_DETECTABLE], [*_DETECTABLE.values()])) * sd
 
 
 def blocks_to_see(sd: float, difference: float) -> int | None:
     """Blocks (at least six) that detect such a difference with 80 % power; None if 10,000 are not enough."""
-    for blocks in range(min(_DETECTABLE), 10_001):
-        if detectable(sd, blocks) <= difference:
-            return blocks
-    return None
+    enough = (blocks for blocks in range(FEWEST_BLOCKS, 10_001) if detectable(sd, blocks) <= difference)
+    return next(enough, None)
 
 
 def spread(differences: Sequence[float]) -> float:
     """Standard deviation of the blocks' differences; 0 for fewer than two."""
     return float(np.std(differences, ddof=1)) if len(differences) > 1 else 0.0
-
-
-def _detectable_in_sds(blocks: int) -> float:
-    """Linear between the simulated points; above 20 it falls with √n, below six nothing is guaranteed."""
-    if blocks < min(_DETECTABLE):
-        return math.inf
-    if blocks >= max(_DETECTABLE):
-        return _BEYOND / math.sqrt(blocks)
-    return float(np.interp(blocks, [*_DETECTABLE], [*_DETECTABLE.values()]))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
