@@ -23,9 +23,9 @@ from sandbox.commands.history import run as history
 from sandbox.commands.query import needed_parts
 from sandbox.commands.query import run as query
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.results.compare import Verdict
 from sandbox.results.store import ResultFolder
 from sandbox.results.tables import ABOUT_VIEWS, VIEWS
-from sandbox.results.unpaired import UnpairedVerdict
 from unit.report.test_exports import parse_benchmark_format
 from unit.results.made_results import around, matrix_part, save
 
@@ -190,12 +190,12 @@ def test_compare_tells_worse_and_gates_only_when_asked(tmp_path: Path, capsys: P
     ],
 )
 def test_a_gate_is_never_green_for_what_was_not_judged(words: Sequence[str], code: ExitCode) -> None:
-    class Told(UnpairedVerdict):
+    class Told(Verdict):
         @property
         def word(self) -> str:
             return str(self.metric)
 
-    assert gate_code([Told({}, word, (8, 8), (None, None), None, 0) for word in words]) is code
+    assert gate_code([Told("on", "on", word, None, 0) for word in words]) is code
 
 
 def test_compare_refuses_what_has_nothing_in_common(tmp_path: Path) -> None:

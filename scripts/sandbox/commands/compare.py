@@ -15,9 +15,9 @@ from sandbox.places import RESULTS
 from sandbox.registry import as_typed
 from sandbox.report.across_time import unpaired_data, unpaired_lines
 from sandbox.results.calibration import noise_of
-from sandbox.results.compare import judge_matrix, observations
+from sandbox.results.compare import Verdict, judge_matrix, observations
 from sandbox.results.store import ResultFolder
-from sandbox.results.unpaired import ResultSide, UnpairedVerdict, compare_results, differences_between, matched
+from sandbox.results.unpaired import ResultSide, compare_results, differences_between, matched
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 2)
@@ -59,7 +59,7 @@ def read_side(result: ResultFolder) -> ResultSide:
     return ResultSide(result.path.name, manifest, records, runs, judged)
 
 
-def gate_code(verdicts: Sequence[UnpairedVerdict]) -> ExitCode:
+def gate_code(verdicts: Sequence[Verdict]) -> ExitCode:
     """1 if anything is worse; 3 if something could not be judged, or nothing was; else 0."""
     words = {verdict.word for verdict in verdicts}
     if "worse" in words:

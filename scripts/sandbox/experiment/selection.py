@@ -35,12 +35,8 @@ class Experiment:
     def comparisons(self) -> list[ComparisonPart]:
         """Every cell against the baseline at the same level of every other factor."""
         by_levels = {tuple(cell.levels.items()): cell.name for cell in self.cells}
-        pairs = []
-        for cell in self.cells:
-            baseline = by_levels.get(tuple(self.matrix.baseline_of(cell).items()))
-            if baseline is not None and baseline != cell.name:
-                pairs.append(ComparisonPart(cell=cell.name, baseline=baseline))
-        return pairs
+        pairs = [(cell.name, by_levels.get(tuple(self.matrix.baseline_of(cell).items()))) for cell in self.cells]
+        return [ComparisonPart(cell=cell, baseline=base) for cell, base in pairs if base and base != cell]
 
     @property
     def canary(self) -> ComparisonPart:

@@ -25,7 +25,6 @@ from sandbox.results.statistics.changes import Shift
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann
 from sandbox.results.statistics.verdict import Effect, Judgement
-from sandbox.results.unpaired import UnpairedVerdict
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
@@ -162,9 +161,7 @@ def margin_text(name: str, judged: Judged) -> str:
     return margins_by_workload(verdicts, BLOCKS, judged.noise)
 
 
-def margins_by_workload(
-    verdicts: Sequence[Verdict | UnpairedVerdict], units: Units, noise: Mapping[tuple[str, str], Noise]
-) -> str:
+def margins_by_workload(verdicts: Sequence[Verdict], units: Units, noise: Mapping[tuple[str, str], Noise]) -> str:
     """The same for verdicts on one metric."""
     effects: dict[tuple[str, str], list[Effect]] = {}
     for each in verdicts:

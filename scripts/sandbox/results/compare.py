@@ -69,7 +69,11 @@ class Verdict:
 
         ``failed``: nothing is left of a cell although the environment lost nothing.
         """
-        return word_of(self.judgement, self.missing) if self.judgement or self.measured else "not measured"
+        if self.judgement is None and not self.measured:
+            return "not measured"
+        if self.missing and (self.judgement is None or self.judgement.effect.interval is None):
+            return "infra_error"
+        return self.judgement.word if self.judgement else "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +172,6 @@ def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:
     if calibrated is None:
         return ("canary", noisiest) if canaries else ("unknown", 0.0)
     return ("canary, noisier than calibrated", noisiest) if noisiest > calibrated else ("calibrated", calibrated)
-
-
-def word_of(judgement: Judgement | None, missing: int) -> str:
-    """The word for a judgement; ``missing``: what the environment lost of it."""
-    if missing and (judgement is None or judgement.effect.interval is None):
-        return "infra_error"
-    return judgement.word if judgement else "failed"
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:

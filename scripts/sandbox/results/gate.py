@@ -59,11 +59,6 @@ class Finding:
         return self._share(self._bound)
 
     @property
-    def rules_out_a_loss(self) -> bool:
-        """Whether the interval lies wholly at or better than no change."""
-        return self.interval is not None and self.interval.high <= 0
-
-    @property
     def word(self) -> Word:
         """Worse: certain, and at least δ. Not worse: the interval excludes what matters, however noisy the host is.
 
@@ -167,9 +162,10 @@ def outcome_of(first: Look, repetition: Look | None) -> Outcome:
 
 
 def losses_beside(look: Look, other: Look) -> frozenset[str]:
-    """The metrics that a look calls worse, without those on which the other look rules out a loss.
+    """The metrics that a look calls worse, without those on which the other look rules out a loss: its
+    interval lies wholly at or better than no change.
 
     The two looks need not agree on the metric: what costs processor time costs throughput too, and which of the two
     passes its margin first is chance.
     """
-    return look.worse - {each.metric for each in other.findings if each.rules_out_a_loss}
+    return look.worse - {each.metric for each in other.findings if each.interval and each.interval.high <= 0}

@@ -125,17 +125,10 @@ def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: b
     if not values:
         return None
     interval = signed_rank_interval(values)
-    ends = interval and (_unscaled(metric, interval.low), _unscaled(metric, interval.high))
+    ends = (_unscaled(metric, interval.low), _unscaled(metric, interval.high)) if interval else None
     value, manifest = _unscaled(metric, hodges_lehmann(values)), side.manifest
     return Point(
-        side.name,
-        manifest.started_utc,
-        _versions(records),
-        manifest.tool_commit,
-        len(values),
-        value,
-        ends or None,
-        unfit,
+        side.name, manifest.started_utc, _versions(records), manifest.tool_commit, len(values), value, ends, unfit
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +11,17 @@ from sandbox.results.compare import (
     Judged,
     Noise,
     Observation,
+    Verdict,
     differences_of,
     judge_together,
     larger_noise,
     unsteady_shares,
-    word_of,
 )
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p, shift
-from sandbox.results.statistics.verdict import Effect, Judgement, judge, margin_of, qualified, spread
+from sandbox.results.statistics.verdict import Effect, judge, margin_of, qualified, spread
 from sandbox.results.variants import differences as variable_differences
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
@@ -82,26 +82,18 @@ class ResultSide:
         return kind_of_run(self.host_class, workload, seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class UnpairedVerdict:
-    """The verdict on one metric of one cell, B against A. ``judgement`` None: a side has no run that was ok."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpairedVerdict(Verdict):
+    """The same for B's cell against A's. ``judgement`` None: a side has no run that was ok.
+
+    ``missing``: runs of both sides that failed because of the environment.
+    """
 
     levels: Mapping[str, str]
-    metric: str
     runs: tuple[int, int]
     """Number of runs that were ok, of A and of B."""
     typical: tuple[float | None, float | None]
     """Medians of A and of B, in the metric's unit."""
-    judgement: Judgement | None
-    lost: int
-    """Runs of both sides that failed because of the environment."""
-    workload: str = ""
-    """The one whose noise sets the margin."""
-
-    @property
-    def word(self) -> str:
-        """The verdict in a word or two."""
-        return word_of(self.judgement, self.lost)
 
 
 @dataclass(frozen=True)
@@ -137,11 +129,12 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
     unfit = [name for name, side in {"A": first, "B": second}.items() if side.judged and side.judged.unfit]
     shares = unsteady_shares(first.runs), unsteady_shares(second.runs)
     verdicts = []
-    for verdict, judgement, (cell, other) in zip(plain, adjusted, pairs * len(metrics), strict=True):
+    for verdict, judgement in zip(plain, adjusted, strict=True):
         if judgement and min(verdict.runs) < 2:
             judgement = replace(judgement, blocks_needed=None)  # one run cannot show how many are needed
         if judgement:
-            judgement = qualified(judgement, bool(unfit), [shares[0].get(cell, 0.0), shares[1].get(other, 0.0)])
+            unsteady = shares[0].get(verdict.baseline, 0.0), shares[1].get(verdict.cell, 0.0)
+            judgement = qualified(judgement, bool(unfit), unsteady)
         verdicts.append(replace(verdict, judgement=judgement))
     ours, theirs = [*first.cells.values()], [*second.cells.values()]
     only = {"A": [each for each in ours if each not in theirs], "B": [each for each in theirs if each not in ours]}
@@ -178,8 +171,8 @@ def _plain(
     lost = sum(run.status == "infra_error" for each in runs for run in each)
     typical = [statistics.median(each) if each else None for each in values]
     return UnpairedVerdict(
-        sides[0].cells[pair[0]], metric.name, (len(first), len(second)), (typical[0], typical[1]),
-        judge(effect, effect.p) if effect else None, lost, load,
+        pair[1], pair[0], metric.name, judge(effect, effect.p) if effect else None, lost, load,
+        levels=sides[0].cells[pair[0]], runs=(len(first), len(second)), typical=(typical[0], typical[1]),
     )  # fmt: skip
 
 
@@ -216,11 +209,13 @@ def differences_between(first: ResultSide, second: ResultSide) -> Differences:
     """Everything that differs; one run represents each matched cell."""
     pairs = [(_one(first, cell), _one(second, other)) for cell, other in matched(first, second)]
     seen = [(ours, theirs) for ours, theirs in pairs if ours and theirs]
+    plan, other = first.manifest.matrix, second.manifest.matrix
     facts: list[_Fact] = [
         ("commit of this tool", first.manifest.tool_commit, second.manifest.tool_commit),
         ("profile", first.manifest.profile, second.manifest.profile),
-        *_host(first, second),
-        *_plan(first, second),
+        ("host class", first.host_class, second.host_class),
+        *((f"host: {name}", _joined(first, name), _joined(second, name)) for name in _HOST),
+        *((f"plan: {name}", getattr(plan, name), getattr(other, name)) for name in _PLAN if plan and other),
         *(each for ours, theirs in seen for each in _run(ours, theirs)),
     ]
     others = [Difference(what, text_of(ours), text_of(theirs)) for what, ours, theirs in facts if ours != theirs]
@@ -236,22 +231,10 @@ def _one(side: ResultSide, cell: str) -> Record | None:
     return next((each for each in side.records if each.cell == cell and each.nodes), None)
 
 
-def _host(first: ResultSide, second: ResultSide) -> Iterator[_Fact]:
-    yield "host class", first.host_class, second.host_class
-    ours, theirs = ([each.environment for each in side.records] for side in (first, second))
-    yield from ((f"host: {name}", _joined(ours, name), _joined(theirs, name)) for name in _HOST)
-
-
-def _joined(machines: Iterable[Environment], name: str) -> str | None:
+def _joined(side: ResultSide, name: str) -> str | None:
     """What the machines that could be asked report, if anything."""
-    values = {getattr(each, name) for each in machines if each.engine_version}
+    values = {getattr(each.environment, name) for each in side.records if each.environment.engine_version}
     return ", ".join(sorted(str(value) for value in values if value is not None)) or None
-
-
-def _plan(first: ResultSide, second: ResultSide) -> Iterator[_Fact]:
-    ours, theirs = first.manifest.matrix, second.manifest.matrix
-    if ours and theirs:
-        yield from ((f"plan: {name}", getattr(ours, name), getattr(theirs, name)) for name in _PLAN)
 
 
 def _run(ours: Record, theirs: Record) -> Iterator[_Fact]:

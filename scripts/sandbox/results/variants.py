@@ -146,16 +146,13 @@ def not_in_effect(
         wanted = {_one_name(name): value for term, name, value in asked if term in terms}
         answers = _by_one_name(variables)
         for name, value in wanted.items():
-            answer = answers.get(name)
-            if not identifies_a_node(name) and not _is_proved(name, value, answer):
+            if (answer := answers.get(name)) is None:
+                proved = name not in _RENAMED.values()
+            else:
+                proved = same(_plain(value), _plain(answer))
+            if not proved and not identifies_a_node(name):
                 found.append(VariantDifference(server, name, value, answer))
     return found
-
-
-def _is_proved(name: str, value: str, answer: str | None) -> bool:
-    if answer is None:
-        return name not in _RENAMED.values()
-    return same(_plain(value), _plain(answer))
 
 
 def refusal(found: VariantDifference) -> str:

@@ -116,7 +116,7 @@ def test_runs_that_failed_count_for_nothing_and_are_told() -> None:
     second = side(figures(1000, 900, 11), matrix_part(), "b", status="infra_error")
     compared = compare_results(first, second, NOTHING_KNOWN)
     assert {each.word for each in compared.verdicts} == {"infra_error"}
-    assert compared.verdicts[0].runs == (8, 0) and compared.verdicts[0].lost == 8
+    assert compared.verdicts[0].runs == (8, 0) and compared.verdicts[0].missing == 8
 
 
 def test_a_cell_that_was_not_steady_is_not_judged() -> None:
