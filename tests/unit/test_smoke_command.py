@@ -5,7 +5,6 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from sandbox.cli import app
 from sandbox.commands import smoke
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment import resolve
-from sandbox.experiment.gate import SmokeLoad, SmokeSide
+from sandbox.experiment.definition import Change
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import part_of
 from sandbox.experiment.selection import Experiment
@@ -31,19 +30,19 @@ from sandbox.run.machine import change_calibration, read_calibration
 from unit.plan.small_library import plan
 from unit.report.smoke_samples import BLOCKS, look, records
 
-NONE = SmokeSide("")
+NONE = Change()
 IDENTITY = "sha256:" + "a" * 64
 
 
 def options(workload: str = "oltp_read_only", **changed: Any) -> dict[str, Any]:
     """The options of a comparison of one profile with itself."""
-    load = SmokeLoad(workload, 2, 1000, smoke.TABLES, smoke.SECONDS, smoke.WARM_UP_S)
+    load = Change(workload=workload, threads=2, rows=1000, tables=smoke.TABLES)
     return {"profile": "mysql", "base": NONE, "head": NONE, "load": load, "seed": None, "as_json": False, **changed}
 
 
-def side(**given: Any) -> SmokeSide:
+def side(**given: Any) -> Change:
     """The options of one side."""
-    return replace(NONE, **given)
+    return NONE.model_copy(update=given)
 
 
 class Host:
@@ -269,8 +268,8 @@ def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None
     typed = [*line.split(), "--head-set", "a=1 b=2", "--rows", "9", "--json"]
     assert CliRunner().invoke(app, typed).exit_code == 0
     ((profile, base, head, load, _, as_json),) = seen
-    assert base == SmokeSide("mysql@9.7", memory="1g")
-    assert head == SmokeSide("mysql@8.4", "b:1", ("a=1 b=2",), "0.5")
+    assert base == Change(profile="mysql@9.7", memory="1g")
+    assert head == Change(profile="mysql@8.4", image="b:1", set=["a=1 b=2"], cpus="0.5")
     assert (load.threads, load.rows, as_json, profile) == (3, 9, True, None)
 
 
@@ -283,7 +282,7 @@ def test_both_names_of_a_sides_profile_say_the_same() -> None:
 
 
 def test_a_side_is_told_in_the_users_words() -> None:
-    given = side(profile="mysql", assignments=("a=1",), cpus="0.5", image="b:1")
+    given = side(profile="mysql", set=["a=1"], cpus="0.5", image="b:1")
     assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
 
 

@@ -13,7 +13,8 @@ from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.experiment.gate import BASE, HEAD, SmokeLoad, SmokeSide, smoke_experiment
+from sandbox.experiment.definition import Change
+from sandbox.experiment.gate import BASE, HEAD, smoke_experiment
 from sandbox.experiment.resolve import Resolved, resolve
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.plan.compose import Identity, compose_document
@@ -46,7 +47,7 @@ TABLES = 4
 LOG_LINES = 20
 
 
-def run(profile: str | None, base: SmokeSide, head: SmokeSide, load: SmokeLoad, seed: int | None, as_json: bool) -> int:
+def run(profile: str | None, base: Change, head: Change, load: Change, seed: int | None, as_json: bool) -> int:
     """Compares, prints the comment, writes it to ``smoke.md``; returns the exit code.
 
     A side without a profile has PROFILE's, else that of the other side.
@@ -55,9 +56,10 @@ def run(profile: str | None, base: SmokeSide, head: SmokeSide, load: SmokeLoad, 
     sides = {}
     for name, side, other in ((BASE, base, head), (HEAD, head, base)):
         check_limits(side.cpus, side.memory)
-        sides[name] = replace(side, profile=need_profile(side.profile or profile or other.profile))
+        sides[name] = side.model_copy(update={"profile": need_profile(side.profile or profile or other.profile)})
     with _images(sides) as given:
-        resolved = replace(resolve(smoke_experiment(given[BASE], given[HEAD], load)), blocks=BLOCKS, afresh=True)
+        experiment = smoke_experiment(given[BASE], given[HEAD], load, SECONDS, WARM_UP_S)
+        resolved = replace(resolve(experiment), blocks=BLOCKS, afresh=True)
         _refuse(resolved)
         results = _looks(replace(resolved, gate=_blocks_to_add), seed)
     looks = [smoke_look(result) for result in results]
@@ -67,34 +69,33 @@ def run(profile: str | None, base: SmokeSide, head: SmokeSide, load: SmokeLoad, 
     return _show(report, results, as_json)
 
 
-def own_profile(word: str, short: str | None, profile: str | None) -> str:
-    """The profile that a side was given by either name, or "". Raises SandboxError (exit 2) if the two differ."""
+def own_profile(word: str, short: str | None, profile: str | None) -> str | None:
+    """The profile that a side was given by either name. Raises SandboxError (exit 2) if the two differ."""
     if short and profile and short != profile:
         raise SandboxError(
             f"{word}={short} and {word}_PROFILE={profile} contradict each other",
             f"{word}= is short for {word}_PROFILE=",
             f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={profile}",
         )
-    return profile or short or ""
+    return profile or short
 
 
-def asked(side: SmokeSide) -> str:
+def asked(side: Change) -> str:
     """A side in the user's words."""
-    given = {"IMAGE": side.image, "SET": " ".join(side.assignments), "CPUS": side.cpus, "MEMORY": side.memory}
+    given = {"IMAGE": side.image, "SET": " ".join(side.set), "CPUS": side.cpus, "MEMORY": side.memory}
     return " ".join([f"`{side.profile}`", *(f"`{name}={value}`" for name, value in given.items() if value)])
 
 
 @contextmanager
-def _images(sides: dict[str, SmokeSide]) -> Iterator[dict[str, SmokeSide]]:
+def _images(sides: dict[str, Change]) -> Iterator[dict[str, Change]]:
     """The sides with the identities of their image overrides, which stay on the engine until the end."""
-    docker = Docker()
+    docker, given = Docker(), dict(sides)
     with ExitStack() as here:
-        yield {
-            name: replace(side, image=here.enter_context(image_override(side.image, f"{name.upper()}_IMAGE", docker)))
-            if side.image
-            else side
-            for name, side in sides.items()
-        }
+        for name, side in sides.items():
+            if side.image:
+                image = here.enter_context(image_override(side.image, f"{name.upper()}_IMAGE", docker))
+                given[name] = side.model_copy(update={"image": image})
+        yield given
 
 
 def _refuse(resolved: Resolved) -> None:
@@ -212,8 +213,8 @@ def command(
     json: Json = False,
 ) -> int:
     """Check whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
-    load = SmokeLoad(workload, threads, rows, TABLES, SECONDS, WARM_UP_S)
-    profiles = own_profile("BASE", base, base_profile), own_profile("HEAD", head, head_profile)
-    of_base = SmokeSide(profiles[0], base_image, tuple(base_set or ()), base_cpus, base_memory)
-    of_head = SmokeSide(profiles[1], head_image, tuple(head_set or ()), head_cpus, head_memory)
+    load = Change(workload=workload, threads=threads, rows=rows, tables=TABLES)
+    base_profile, head_profile = own_profile("BASE", base, base_profile), own_profile("HEAD", head, head_profile)
+    of_base = Change(profile=base_profile, image=base_image, set=base_set or [], cpus=base_cpus, memory=base_memory)
+    of_head = Change(profile=head_profile, image=head_image, set=head_set or [], cpus=head_cpus, memory=head_memory)
     return run(profile, of_base, of_head, load, seed, json)

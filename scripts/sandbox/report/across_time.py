@@ -101,7 +101,7 @@ def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
         (
             [each.levels.get(factor, "") for factor in factors],
             ["" if value is None else figure(value, "") for value in each.typical],
-            figures_text(each.judgement, each.word, f"{each.runs[0]}+{each.runs[1]}", each.lost, RUNS),
+            figures_text(each.judgement, each.word, f"{each.runs[0]}+{each.runs[1]}", each.missing, RUNS),
         )
         for each in verdicts
     ]
@@ -133,7 +133,7 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
     text: dict[str, Any] = {
         "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
         "runs_b": verdict.runs[1], "median_a": verdict.typical[0], "median_b": verdict.typical[1],
-        "lost_runs": verdict.lost,
+        "lost_runs": verdict.missing,
     }  # fmt: skip
     return text | judgement_data(verdict.judgement, RUNS)
 

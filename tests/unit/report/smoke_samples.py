@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from sandbox.experiment.definition import Change
 from sandbox.experiment.gate import METRICS as PRIMARY
-from sandbox.experiment.gate import SmokeLoad, SmokeSide, smoke_experiment
+from sandbox.experiment.gate import smoke_experiment
 from sandbox.experiment.result import matrix_part
 from sandbox.report.smoke_view import SmokeLook, SmokeReport
 from sandbox.results.compare import judge_matrix
@@ -23,8 +24,9 @@ COMMAND = ["/x/sandbox", "smoke", "--profile", "mysql@9.7", "--head-cpus", "0.5"
 
 def part(seed: int, checks: Sequence[HostCheck] = (), blocks: int = BLOCKS) -> MatrixPart:
     """The plan of a look."""
-    load = SmokeLoad("oltp_read_only", 2, 25_000, 4, 5, 1)
-    experiment = smoke_experiment(SmokeSide("mysql@9.7"), SmokeSide("mysql@9.7", cpus="0.5"), load)
+    load = Change(workload="oltp_read_only", threads=2, rows=25_000, tables=4)
+    base, head = Change(profile="mysql@9.7"), Change(profile="mysql@9.7", cpus="0.5")
+    experiment = smoke_experiment(base, head, load, 5, 1)
     made = resolved(experiment, blocks=blocks, seed=seed, host_class="Test CPU, 2 cores", gate=lambda _: 0)
     return matrix_part(made).model_copy(update={"host_checks": list(checks)})
 
