@@ -94,6 +94,7 @@ def test_a_file_that_cannot_be_read_is_three_lines_and_bad_input(
     with pytest.raises(SandboxError) as refused:
         report.write_report(result)
     assert refused.value.exit_code is ExitCode.BAD_INPUT and result.path.name in refused.value.what
+    assert str(Path(file).parent) in refused.value.what, "which one it is"
     assert all(refused.value.lines()) and len(refused.value.lines()) == 3
     assert not list(result.path.glob("report.html"))
 

@@ -42,11 +42,7 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
 
     Raises SandboxError: exit 2 for a manifest or a record that cannot be read, exit 4 if no run is usable.
     """
-    manifest = read_manifest(result)
-    try:
-        runs = read_runs(result)
-    except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
-        raise unreadable(f"a record of {result.path.name} cannot be read", problem) from problem
+    manifest, runs = read_manifest(result), read_runs(result)
     if manifest.matrix is None:
         return _write_bench(result, manifest, runs, charts)
     judged = judge(result, manifest.matrix, runs)
@@ -54,16 +50,18 @@ def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
 
 
 def read_runs(result: ResultFolder) -> list[RunData]:
-    """Every run of a result, in order. Raises OSError or ValueError for a record that cannot be read."""
-    return [
-        RunData(
-            record,
-            result.seconds(record),
-            server_series(result.samples(record), record.workload.seconds),
-            result.raw_files(record),
-        )
-        for record in result.records()
-    ]
+    """Every run of a result, in order. Raises SandboxError (exit 2) for the first that cannot be read."""
+    return [_read_run(result, entry.run) for entry in read_manifest(result).runs]
+
+
+def _read_run(result: ResultFolder, name: str) -> RunData:
+    cell, _, block = name.rpartition(".")
+    try:
+        record = result.record(cell, int(block))
+        servers = server_series(result.samples(record), record.workload.seconds)
+        return RunData(record, result.seconds(record), servers, result.raw_files(record))
+    except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
+        raise unreadable(f"{result.path.name}/runs/{name} cannot be read", problem) from problem
 
 
 def judge(result: ResultFolder, part: MatrixPart, runs: Sequence[RunData]) -> Judged:
