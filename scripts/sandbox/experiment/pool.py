@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.experiment.dataset import DatasetMaker, first_start
@@ -24,19 +24,18 @@ from sandbox.stack.up import UpOptions, up
 
 MOST_FAILURES = 3
 _DEATH_S = 2.0
-Source = TypeVar("Source")
 
 
 @dataclass
-class StackPool(Generic[Source]):
+class StackPool:
     """Stacks by their names in the experiment; on the engine one is called ``<prefix>-<name>``.
 
-    ``requests``: the source of each.
+    ``requests``: what ``bring_up`` makes each from.
     """
 
     prefix: str
-    requests: Mapping[str, Source]
-    bring_up: Callable[[str, Source], RunningStack]
+    requests: Mapping[str, Any]
+    bring_up: Callable[[str, Any], RunningStack]
     take_down: Callable[[str], None]
     _up: dict[str, RunningStack] = field(default_factory=dict)
     _failures: dict[str, list[SandboxError]] = field(default_factory=dict)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.dataset import DatasetMaker
@@ -57,7 +56,7 @@ MatrixEvent = Event | Advance | MoreBlocks
 
 
 def run_matrix(
-    resolved: Resolved, stacks: StackPool[Any], results: Path, on_event: Callable[[MatrixEvent], None]
+    resolved: Resolved, stacks: StackPool, results: Path, on_event: Callable[[MatrixEvent], None]
 ) -> ResultFolder:
     """The finished result. Resumes what an earlier start left unfinished, unless ``afresh``.
 
@@ -80,7 +79,7 @@ class _Runner:
     """One matrix under way."""
 
     def __init__(
-        self, resolved: Resolved, stacks: StackPool[Any], result: ResultFolder, on_event: Callable[[MatrixEvent], None]
+        self, resolved: Resolved, stacks: StackPool, result: ResultFolder, on_event: Callable[[MatrixEvent], None]
     ) -> None:
         self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
         self.part = part = part_of(result)
@@ -202,7 +201,9 @@ class _Runner:
         reason = death_message(dead) or f"{error.what}: {error.known}"
         folder, files = self.result.start_run(run.cell, run.block), dict[str, str]()
         if isinstance(error, NotReadyError):
-            reason, files = error.what, _save_log(folder, error)
+            reason, files = error.what, {f"log_{error.node}": f"logs/{error.node}.log"}
+            (folder / "logs").mkdir()
+            (folder / "logs" / f"{error.node}.log").write_text("\n".join(error.log) + "\n", encoding="utf-8")
         elif stack is not None:
             files = logs_of(stack, folder)
         asked, name, profile = self._asked(run), self.result.path.name, run.of.change.expression
@@ -270,14 +271,6 @@ class _Runner:
         """Its load: every variant of a block draws the same rows, another block others."""
         seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
         return replace(self.resolved.cells[run.of.name].load, seed=seed)
-
-
-def _save_log(folder: Path, error: NotReadyError) -> dict[str, str]:
-    """Keeps the end of the log next to the record; returns its entry in the record's list of files."""
-    name = f"logs/{error.node}.log"
-    (folder / "logs").mkdir()
-    (folder / name).write_text("\n".join(error.log) + "\n", encoding="utf-8")
-    return {f"log_{error.node}": name}
 
 
 @dataclass

@@ -103,12 +103,8 @@ def _by_one_name(variables: Variables) -> dict[str, str]:
 
 def same(one: str | None, other: str | None) -> bool:
     """Whether two values mean the same to a server, which may say ON or 1."""
-    return one == other or (one is not None and other is not None and _word(one) == _word(other))
-
-
-def _word(value: str) -> str:
-    word = value.lower()
-    return _WORDS.get(word, word)
+    words = {value and _WORDS.get(value.lower(), value.lower()) for value in (one, other)}
+    return len(words) == 1
 
 
 def unasked(
