@@ -18,6 +18,17 @@ _SYSBENCH = """
 package.path = ...
 sysbench = {opt = {}, hooks = {}, cmdline = {PARALLEL_COMMAND = true}, tid = 0}
 """
+# A clock that moves only when it is asked.
+_CLOCK = """
+local tick_s = ...
+local ffi, now = require("ffi"), 0
+local function clock_gettime(_, time)
+   now = now + tick_s
+   time.seconds, time.nanoseconds = math.floor(now), now % 1 * 1e9
+end
+local C = setmetatable({clock_gettime = clock_gettime}, {__index = ffi.C})
+package.loaded.ffi = setmetatable({C = C}, {__index = ffi})
+"""
 # A refused statement comes back as its code and message: an error that is a table cannot pass through Python.
 _MYSQL = """
 local connect, query, close = ...
@@ -103,21 +114,35 @@ def _cells(row: Sequence[Any]) -> dict[int, str]:
 
 
 class Load:
-    """A whole load as sysbench runs it: threads on states of their own, a report every second, a summary."""
+    """A whole load as sysbench runs it: threads on states of their own, a report every second, a summary.
 
-    def __init__(self, script: str, server: Server, *, threads: int = 2, seconds: float = 0.2, **options: Any) -> None:
+    With ``tick_s`` the clock moves by that much whenever a thread asks for the time: a bound in work, on any machine.
+    """
+
+    def __init__(
+        self,
+        script: str,
+        server: Server,
+        *,
+        threads: int = 2,
+        seconds: float = 0.2,
+        tick_s: float | None = None,
+        **options: Any,
+    ) -> None:
         background = options.get("background_threads", 0)
         given = {"seed": 7, "background_threads": background, **options}
         self.options: dict[str, Any] = {name: str(value) for name, value in given.items()}
         self.options |= {"threads": threads + background, "time": seconds}
         self.printed: list[str] = []
-        self.server = server
+        self.server, self.tick_s = server, tick_s
         self.main = self.state(script)
         self.states = [self.state(script) for _ in range(self.options["threads"])]
 
     def state(self, script: str) -> State:
         """Another state with the script loaded."""
         made = State(self.server, self.options, self.printed)
+        if self.tick_s:
+            made.lua.execute(_CLOCK, self.tick_s)
         made.run(script)
         return made
 

@@ -17,13 +17,16 @@ _DIALECT = [
 
 
 class TpccServer(Server):
-    """A server with the initial data, made by the commands of the script."""
+    """A server with the initial data: a copy of another server's, else made by the commands of the script."""
 
-    def __init__(self) -> None:
+    def __init__(self, initial: "TpccServer | None" = None) -> None:
         super().__init__()
         self.database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.state = State(self, {"threads": 1, **{name: str(value) for name, value in OPTIONS.items()}}, [])
         self.transactions = self.state.run("tpcc/load.lua")
+        if initial:
+            initial.database.backup(self.database)
+            return
         for command in ("create", "fill"):
             assert self.state.lua.eval(f"sysbench.cmdline.commands.{command}[1]()"), self.state.printed
 
