@@ -2,6 +2,7 @@
 
 import ast
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Dotted names that a module imports, wherever in it."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -33,7 +35,7 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+    return frozenset(found)
 
 
 def layer_of(path: Path) -> str:
@@ -83,10 +85,11 @@ def test_pure_layers_know_nothing_of_the_outside(path: Path) -> None:
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_module_says_in_one_line_what_lives_here_and_stays_readable(path: Path) -> None:
     text = path.read_text()
-    docstring = ast.get_docstring(ast.parse(text))
+    tree = ast.parse(text)
+    docstring = ast.get_docstring(tree)
     assert docstring, "no module docstring"
     assert text.count("\n") <= 400, f"{text.count(chr(10))} lines"
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.end_lineno:
             assert node.end_lineno - node.lineno <= 60, f"{node.name} is {node.end_lineno - node.lineno} lines"
 
