@@ -7,29 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.cli import main
 from sandbox.commands.common import completion
 from sandbox.places import CHECKOUT
 
 
-def proposals(tmp_path: Path, *words: str) -> set[str]:
-    """The words proposed for the last one, on a machine without Docker."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sandbox.cli"],
-        cwd=tmp_path,
-        env={
-            "PATH": str(tmp_path),
-            "HOME": os.environ.get("HOME", str(tmp_path)),
-            "PYTHONPATH": str(CHECKOUT / "scripts"),
-            "_SANDBOX_COMPLETE": "complete_bash",
-            "COMP_WORDS": " ".join(("sandbox", *words)),
-            "COMP_CWORD": str(len(words)),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert not done.stderr
-    return set(done.stdout.split())
+def asked(tmp_path: Path, *words: str) -> dict[str, str]:
+    """The environment in which bash asks for the last word, on a machine without Docker."""
+    return {
+        "PATH": str(tmp_path),
+        "_SANDBOX_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("sandbox", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -46,9 +36,36 @@ def proposals(tmp_path: Path, *words: str) -> set[str]:
         (("logs", "--name", ""), set()),
     ],
 )
-def test_a_shell_gets_what_can_be_typed(tmp_path: Path, words: tuple[str, ...], some: set[str]) -> None:
-    found = proposals(tmp_path, *words)
+def test_a_shell_gets_what_can_be_typed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+    some: set[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["sandbox"])
+    for name, value in asked(tmp_path, *words).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    found = set(printed.out.split())
+    assert ended.value.code == 0 and not printed.err
     assert some <= found and all(each.startswith(words[-1]) for each in found)
+
+
+def test_the_program_itself_answers_a_shell(tmp_path: Path) -> None:
+    home = {"HOME": os.environ.get("HOME", str(tmp_path)), "PYTHONPATH": str(CHECKOUT / "scripts")}
+    done = subprocess.run(
+        [sys.executable, "-m", "sandbox.cli"],
+        cwd=tmp_path,
+        env={**home, **asked(tmp_path, "up", "galera3+hap")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["galera3+haproxy"], "")
 
 
 def test_stacks_and_nodes_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
