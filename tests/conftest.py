@@ -1,5 +1,6 @@
 """What all tests share: which of them need an engine, and what could not run here."""
 
+import gc
 import shutil
 import signal
 import subprocess
@@ -53,3 +54,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if reason:
         for item in needing:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: the garbage collector need not look at it again and again."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
