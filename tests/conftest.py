@@ -60,3 +60,8 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: the garbage collector need not look at it again and again."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+
+
+def pytest_unconfigure() -> None:
+    """At the end of the process modules are checked for leaks, for which everything must go again."""
+    gc.unfreeze()
