@@ -42,10 +42,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without an engine the integration tests cannot run, and the report says why; with one, two stacks run at once.
 
-    Tests that share a stack stay on one worker: those of a topology, else those of a file.
+    Tests that share a stack stay on one worker: those of a topology, else those of a file. One marked ``own_stack``
+    shares nothing, and goes to the worker that is free.
     """
     for item in items:
-        if item.get_closest_marker("docker"):
+        if item.get_closest_marker("docker") and not item.get_closest_marker("own_stack"):
             parameters = getattr(item, "callspec", None)
             shared = parameters.params.get("topology") if parameters else None
             item.add_marker(pytest.mark.xdist_group(shared.profile if shared else item.path.stem))

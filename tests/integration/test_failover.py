@@ -11,7 +11,7 @@ import pytest
 
 from integration.live import Ledger, LiveStack, live_stack, run, sandbox
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
 
 @dataclass(frozen=True)

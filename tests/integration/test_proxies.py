@@ -7,7 +7,7 @@ import pytest
 
 from integration.live import LiveStack, live_stack, run
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 WHO = "select @@hostname"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from integration.live import live_stack
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
 CERTIFICATE = "/sandbox/own-cert.pem"
 
