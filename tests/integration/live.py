@@ -3,7 +3,7 @@
 import json
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,6 +145,23 @@ class LiveStack:
             ],
             check=check,
         )
+
+    def ports(self, node: str) -> Mapping[str, int]:
+        """Port names of a node, as `ps` shows them."""
+        return next(item["ports"] for item in self.data() if item["name"] == node)  # type: ignore[misc]
+
+    def who_answers(self, proxy: str, port: int) -> str:
+        """The server behind a proxy's port."""
+        return self.from_client(proxy, "select @@hostname", port).stdout.strip()
+
+    def assert_routed(self, proxy: str) -> str:
+        """One writer takes what is written, more than one server is read; the writer."""
+        ports = self.ports(proxy)
+        writers = {self.who_answers(proxy, ports["rw"]) for _ in range(6)}
+        assert len(writers) == 1 and writers <= set(self.writers())
+        readers = {self.who_answers(proxy, ports["ro"]) for _ in range(12)}
+        assert len(readers) > 1, f"only {readers} read"
+        return writers.pop()
 
     def role(self, node: str) -> str:
         """``writer`` or ``reader``, as the node itself answers."""

@@ -98,6 +98,7 @@ def still_written(stack: Failover, ledger: Ledger, held: int) -> None:
 @pytest.mark.parametrize("profile", ["mysql@9.7+replica2+haproxy", "mariadb@11.8+replica2+haproxy"])
 def test_behind_haproxy(profile: str) -> None:
     with failed_over(profile) as stack:
+        assert stack.assert_routed("haproxy1") == stack.source
         ledger = stack.ledger("haproxy1")
         ledger.wait_for(50)
         stack.promote()
