@@ -84,7 +84,7 @@ def test_an_option_is_given_to_the_versions_that_have_it() -> None:
     assert option not in configuration("mariadb+maxscale@23.08.1")
 
 
-def run_wrapper(folder: Path, resolves_after: int) -> subprocess.CompletedProcess[str]:
+def run_wrapper(folder: Path, resolves_after: int, patience_s: int = 30) -> subprocess.CompletedProcess[str]:
     """The wrapper with stubs of what it calls; each name resolves at the given look-up."""
     looked = folder / "looked"
     stubs = {
@@ -99,7 +99,7 @@ def run_wrapper(folder: Path, resolves_after: int) -> subprocess.CompletedProces
         (folder / name).chmod(0o755)
     (folder / "maxscale.cnf").write_text("[a]\naddress=mariadb1\n[b]\naddress=replica1\n", encoding="utf-8")
     script = ENTRYPOINT.read_text(encoding="utf-8").replace("/sandbox/maxscale.cnf", str(folder / "maxscale.cnf"))
-    script = script.replace("SECONDS + 30", "SECONDS + 1")
+    script = script.replace("SECONDS + 30", f"SECONDS + {patience_s}")
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=environment, check=False)
 
@@ -112,6 +112,6 @@ def test_the_wrapper_waits_for_the_names_of_all_servers(tmp_path: Path) -> None:
 
 
 def test_the_wrapper_starts_without_a_name_in_the_end_and_says_which(tmp_path: Path) -> None:
-    ran = run_wrapper(tmp_path, resolves_after=1_000_000)
+    ran = run_wrapper(tmp_path, resolves_after=1_000_000, patience_s=1)
     assert ran.stdout.startswith("started: --nodaemon")
     assert [line.split()[1] for line in ran.stderr.splitlines()] == ["mariadb1", "replica1"]
