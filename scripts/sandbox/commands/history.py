@@ -2,15 +2,16 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.find_result import levels_in, metrics_in, read_manifest, side_of
+from sandbox.commands.common.find_result import levels_in, metrics_in, side_of
 from sandbox.commands.common.options import Json
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.experiment.selection import only_pieces
@@ -18,7 +19,7 @@ from sandbox.places import RESULTS
 from sandbox.report.across_time import history_data, history_lines
 from sandbox.results.history import history_of, subject
 from sandbox.results.manifest import Manifest
-from sandbox.results.store import ResultFolder, all_results
+from sandbox.results.store import readable_results
 from sandbox.results.unpaired import ResultSide
 from sandbox.run.machine import read_calibration
 
@@ -49,23 +50,15 @@ def run(options: HistoryOptions, results: Path = RESULTS) -> int:
 
 def _sides(options: HistoryOptions, results: Path) -> Sequence[ResultSide]:
     """Results of the subject asked for, by default that of the newest result; oldest first."""
-    manifests = list(_manifests(results))
+    manifests = readable_results(results, partial(print, file=sys.stderr))
     found = [(folder, manifest) for folder, manifest in manifests if _is_meant(manifest, options)]
-    sides = [side_of(folder, manifest) for folder, manifest in reversed(found)]
+    sides = [side_of(folder, manifest) for folder, manifest in found]
     named = options.workload
     sides = [each for each in sides if each.records and (not named or named == each.records[0].workload.name)]
     if not sides:
         raise _nothing([manifest for _, manifest in manifests], options)
     meant = subject(sides[0])
     return [side for side in reversed(sides) if subject(side) == meant]
-
-
-def _manifests(results: Path) -> Iterator[tuple[ResultFolder, Manifest]]:
-    for folder in all_results(results):
-        try:
-            yield folder, read_manifest(folder)
-        except SandboxError as problem:
-            print(f"skipped  {folder.path.name}/manifest.json: {problem.known}", file=sys.stderr)
 
 
 def _is_meant(manifest: Manifest, options: HistoryOptions) -> bool:

@@ -55,9 +55,8 @@ def read_runs(result: ResultFolder) -> list[RunData]:
 
 
 def _read_run(result: ResultFolder, name: str) -> RunData:
-    cell, _, block = name.rpartition(".")
     try:
-        record = result.record(cell, int(block))
+        record = result.record(name)
         servers = server_series(result.samples(record), record.workload.seconds)
         return RunData(record, result.seconds(record), servers, result.raw_files(record))
     except (OSError, ValueError) as problem:  # a ValidationError is a ValueError

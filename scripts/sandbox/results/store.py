@@ -71,14 +71,14 @@ class ResultFolder:
 
     def records(self) -> list[Record]:
         """Every saved record, in execution order."""
-        return [self._record(entry.run) for entry in self.manifest.runs]
+        return [self.record(entry.run) for entry in self.manifest.runs]
 
     def readable_records(self) -> tuple[list[Record], dict[str, str]]:
         """The same without broken and missing records; and those, by the run's name, with the reason."""
         records, broken = [], {}
         for entry in self.manifest.runs:
             try:
-                records.append(self._record(entry.run))
+                records.append(self.record(entry.run))
             except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
                 broken[entry.run] = str(problem).splitlines()[0]
         return records, broken
@@ -143,7 +143,8 @@ class ResultFolder:
     def _run(self, name: str) -> Path:
         return self.path / "runs" / name
 
-    def _record(self, run: str) -> Record:
+    def record(self, run: str) -> Record:
+        """The record of one run, by its name. Raises OSError, ValueError."""
         return Record.model_validate_json((self._run(run) / "record.json").read_text(encoding="utf-8"))
 
     def _note(self, **changes: object) -> None:
@@ -164,10 +165,7 @@ def readable_results(results: Path, note: Callable[[str], None]) -> list[tuple[R
     for result in reversed(all_results(results)):
         try:
             found.append((result, result.manifest))
-        except (
-            OSError,
-            ValueError,
-        ) as problem:  # a ValidationError, as from another version of this tool, is a ValueError
+        except (OSError, ValueError) as problem:  # a ValidationError (another version of this tool) is a ValueError
             note(f"skipped  {result.path.name}/manifest.json: {str(problem).splitlines()[0]}")
     return found
 
