@@ -169,6 +169,8 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
             **options,
         )
     except FileNotFoundError as missing:
+        if argv[0] != "docker":
+            raise
         raise MachineError(
             "there is no docker client on this machine",
             "Docker Engine 20.10 or newer is required",
