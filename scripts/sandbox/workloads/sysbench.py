@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar, Literal
 
+import yaml
 from pydantic import Field, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
@@ -33,37 +34,9 @@ PREPARE_OLTP = "prepare_oltp"
 _ROLLED_BACK_BY_GROUP = 3101
 """ER_TRANSACTION_ROLLBACK_DURING_COMMIT: Group Replication's certification conflict."""
 
-
-STOCK_SCRIPTS = (
-    "bulk_insert",
-    "oltp_delete",
-    "oltp_insert",
-    "oltp_point_select",
-    "oltp_read_only",
-    "oltp_read_write",
-    "oltp_update_index",
-    "oltp_update_non_index",
-    "oltp_write_only",
-    "select_random_points",
-    "select_random_ranges",
-)
-"""Scripts that sysbench 1.0 ships."""
-
-SCRIPT_OPTIONS = {
-    "point_selects": "point reads per transaction",
-    "range_selects": "whether there are range reads at all",
-    "range_size": "rows per range",
-    "simple_ranges": "range reads per transaction",
-    "sum_ranges": "sums over a range per transaction",
-    "order_ranges": "ordered range reads per transaction",
-    "distinct_ranges": "DISTINCT range reads per transaction",
-    "index_updates": "updates of the indexed column per transaction",
-    "non_index_updates": "updates of a non-indexed column per transaction",
-    "delete_inserts": "rows deleted and inserted again per transaction",
-    "skip_trx": "autocommit instead of transactions",
-}
-"""Transaction options of the scripts that include oltp_common (sysbench 1.0, oltp_common.lua)."""
-
+_SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(encoding="utf-8"))
+STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
+"""Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it means."""
 
 _OWN_OPTIONS = ("data", "db_ps_mode", "thread_init_timeout_s")
 _STANDARD_TABLES = re.compile(r"""require\s*\(?\s*["']oltp_common["']""")

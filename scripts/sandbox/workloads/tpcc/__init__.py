@@ -1,9 +1,11 @@
 """TPC-C's five transactions in the specified mix, unthrottled; own code, not comparable with published results."""
 
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
+import yaml
 from pydantic import Field
 
 from sandbox.results.record import CheckRecord, PreparationRecord
@@ -16,38 +18,9 @@ TABLES = ("warehouse", "district", "customer", "history", "new_order", "orders",
 DISTRICTS = 10
 """Of each warehouse."""
 
-CONDITIONS = {
-    "tpcc_consistency_1": (
-        "the year-to-date sum of every warehouse is that of its districts",
-        "SELECT w_id FROM tpcc_warehouse JOIN"
-        " (SELECT d_w_id, SUM(d_ytd) AS total FROM tpcc_district GROUP BY d_w_id) AS districts"
-        " ON d_w_id = w_id WHERE w_ytd <> total",
-    ),
-    "tpcc_consistency_2": (
-        "the next order number follows the last order and the last new order",
-        "SELECT d_w_id, d_id FROM tpcc_district"
-        " JOIN (SELECT o_w_id, o_d_id, MAX(o_id) AS last_order FROM tpcc_orders GROUP BY o_w_id, o_d_id) AS made"
-        " ON o_w_id = d_w_id AND o_d_id = d_id"
-        " LEFT JOIN (SELECT no_w_id, no_d_id, MAX(no_o_id) AS last_new FROM tpcc_new_order"
-        " GROUP BY no_w_id, no_d_id) AS fresh ON no_w_id = d_w_id AND no_d_id = d_id"
-        # A district whose orders are all delivered has no last new order.
-        " WHERE d_next_o_id - 1 <> last_order OR last_new <> last_order",
-    ),
-    "tpcc_consistency_3": (
-        "new orders are numbered without gaps",
-        "SELECT no_w_id, no_d_id FROM tpcc_new_order GROUP BY no_w_id, no_d_id"
-        " HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)",
-    ),
-    "tpcc_consistency_4": (
-        "every order has as many lines as it states",
-        "SELECT o_w_id, o_d_id FROM"
-        " (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS said FROM tpcc_orders GROUP BY o_w_id, o_d_id) AS made"
-        " LEFT JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS there FROM tpcc_order_line"
-        " GROUP BY ol_w_id, ol_d_id) AS line_count ON ol_w_id = o_w_id AND ol_d_id = o_d_id"
-        " WHERE said <> COALESCE(there, 0)",
-    ),
-}
-"""Consistency conditions 1 to 4 (specification 5.11, clauses 3.3.2.1 to 3.3.2.4): rows that break them."""
+_CONDITIONS = yaml.safe_load(files(__package__).joinpath("conditions.yaml").read_text(encoding="utf-8"))
+CONDITIONS = {name: (each["holds"], each["broken"]) for name, each in _CONDITIONS.items()}
+"""What must hold, and the query for the rows that break it."""
 
 CHECK_LIMIT_S = 300.0
 
