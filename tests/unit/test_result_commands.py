@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -16,9 +17,7 @@ from sandbox.commands import list as list_command
 from sandbox.commands.common.find_result import find_result
 from sandbox.commands.compare import gate_code
 from sandbox.commands.compare import run as compare
-from sandbox.commands.export import ExportOptions
 from sandbox.commands.export import run as export
-from sandbox.commands.history import HistoryOptions
 from sandbox.commands.history import run as history
 from sandbox.commands.query import needed_parts
 from sandbox.commands.query import run as query
@@ -264,31 +263,31 @@ def test_history_is_of_the_newest_result_unless_told(tmp_path: Path, capsys: Pri
     for day in range(7):
         a_result(tmp_path, 900 if day < 4 else 600, day)
     save(tmp_path, {"bench": [1.0]}, None, 9)
-    history(HistoryOptions(), tmp_path)
+    history(results=tmp_path)
     assert capsys.readouterr().out.startswith("bench of mysql@9.7: oltp_read_write")
-    history(HistoryOptions(matrix="quick", metric="tps", only="rewriter=on"), tmp_path)
+    history(matrix="quick", metric="tps", only="rewriter=on", results=tmp_path)
     text = capsys.readouterr().out
     assert text.startswith("matrix quick: ") and "worse from here on" in text and "rewriter off" not in text
     assert all(len(line) <= 100 for line in text.splitlines())
-    history(HistoryOptions(workload="oltp_read_write", as_json=True), tmp_path)
+    history(workload="oltp_read_write", as_json=True, results=tmp_path)
     assert len(json.loads(capsys.readouterr().out)["series"][0]["points"]) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "what", "known"),
     [
-        (HistoryOptions(matrix="quikc"), "no result of the matrix 'quikc'", "did you mean 'quick'?"),
-        (HistoryOptions(metric="tsp"), "no metric 'tsp'", "did you mean 'tps'?"),
-        (HistoryOptions(only="rewriters=on"), "no factor 'rewriters'", "did you mean 'rewriter'?"),
-        (HistoryOptions(only="rewriter=onn"), "has no level 'onn'", "did you mean 'on'?"),
-        (HistoryOptions(only="'"), "ONLY=' cannot be read", "quotation"),
-        (HistoryOptions(workload="tpcc"), "no such result", "no result"),
+        ({"matrix": "quikc"}, "no result of the matrix 'quikc'", "did you mean 'quick'?"),
+        ({"metric": "tsp"}, "no metric 'tsp'", "did you mean 'tps'?"),
+        ({"only": "rewriters=on"}, "no factor 'rewriters'", "did you mean 'rewriter'?"),
+        ({"only": "rewriter=onn"}, "has no level 'onn'", "did you mean 'on'?"),
+        ({"only": "'"}, "ONLY=' cannot be read", "quotation"),
+        ({"workload": "tpcc"}, "no such result", "no result"),
     ],
 )
-def test_history_refuses_in_three_lines(tmp_path: Path, options: HistoryOptions, what: str, known: str) -> None:
+def test_history_refuses_in_three_lines(tmp_path: Path, options: dict[str, Any], what: str, known: str) -> None:
     a_result(tmp_path)
     with pytest.raises(SandboxError) as refused:
-        history(options, tmp_path)
+        history(**options, results=tmp_path)
     assert what in refused.value.what and known in refused.value.known, refused.value.lines()
 
 
@@ -296,7 +295,7 @@ def test_history_goes_round_what_is_broken(tmp_path: Path, capsys: Printed) -> N
     first, second = a_result(tmp_path), a_result(tmp_path, days=1)
     (first.path / "manifest.json").write_text("{")
     (second.path / "runs" / "on.1" / "record.json").write_text("{")
-    assert history(HistoryOptions(), tmp_path) == 0
+    assert history(results=tmp_path) == 0
     told = capsys.readouterr().err
     assert f"skipped  {first.path.name}/manifest.json" in told and "runs/on.1/record.json" in told
 
@@ -307,7 +306,7 @@ def test_history_goes_round_what_is_broken(tmp_path: Path, capsys: Printed) -> N
 def test_csv_is_read_by_python_and_by_duckdbs_sniffer(tmp_path: Path, capsys: Printed) -> None:
     result = a_result(tmp_path)
     out = tmp_path / "out.csv"
-    assert export(ExportOptions("csv", result.path.name, out=str(out)), tmp_path) == 0
+    assert export("csv", result.path.name, out=str(out), results=tmp_path) == 0
     assert capsys.readouterr().err == f"export  written to {out}\n"
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert len(rows) == 24 and {row["status"] for row in rows} == {"ok"} and rows[0]["rate_per_s"] == ""
@@ -323,7 +322,7 @@ def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
     a_result(tmp_path)
     save(tmp_path, {"bench": [1.0]}, None, 1)
     out = tmp_path / "out.parquet"
-    assert export(ExportOptions("parquet", "all", out=str(out)), tmp_path) == 0
+    assert export("parquet", "all", out=str(out), results=tmp_path) == 0
     with duckdb.connect() as connection:
         found = connection.execute("SELECT count(*), count(levels) FROM read_parquet($1)", [str(out)]).fetchone()
         kinds = {row[0]: row[1] for row in connection.execute("DESCRIBE FROM read_parquet($1)", [str(out)]).fetchall()}
@@ -334,19 +333,19 @@ def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
 
 def test_benchstat_gets_one_result_or_all(tmp_path: Path, capsys: Printed) -> None:
     a_result(tmp_path).finish(a_result(tmp_path, days=1).manifest.started_utc)
-    export(ExportOptions("benchstat"), tmp_path)
+    export("benchstat", results=tmp_path)
     assert len(parse_benchmark_format(capsys.readouterr().out).results) == 16
-    export(ExportOptions("benchstat", "all"), tmp_path)
+    export("benchstat", "all", results=tmp_path)
     assert len(parse_benchmark_format(capsys.readouterr().out).results) == 32
 
 
 def test_github_action_benchmark_says_which_tool_it_is_for(tmp_path: Path, capsys: Printed) -> None:
     result = a_result(tmp_path)
-    export(ExportOptions("github-action-benchmark", result.path.name), tmp_path)
+    export("github-action-benchmark", result.path.name, results=tmp_path)
     printed = capsys.readouterr()
     assert [each["unit"] for each in json.loads(printed.out)] == ["1/s", "1/s"]
     assert "customBiggerIsBetter" in printed.err and "METRIC=latency_p95_ms" in printed.err
-    export(ExportOptions("github-action-benchmark", result.path.name, "latency_p99_ms,latency_p95_ms"), tmp_path)
+    export("github-action-benchmark", result.path.name, "latency_p99_ms,latency_p95_ms", results=tmp_path)
     printed = capsys.readouterr()
     assert len(json.loads(printed.out)) == 4 and "customSmallerIsBetter" in printed.err
 
@@ -354,22 +353,22 @@ def test_github_action_benchmark_says_which_tool_it_is_for(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        (ExportOptions(None), "export needs FORMAT="),
-        (ExportOptions("parket"), "no format 'parket'"),
-        (ExportOptions("parquet"), "parquet needs OUT="),
-        (ExportOptions("parquet", out="/nowhere/x.parquet"), "OUT=/nowhere/x.parquet cannot be written"),
-        (ExportOptions("csv", out="/nowhere/x.csv"), "OUT=/nowhere/x.csv cannot be written"),
-        (ExportOptions("csv", metric="tps"), "METRIC is not valid for this format"),
-        (ExportOptions("github-action-benchmark", "all"), "takes one result"),
-        (ExportOptions("github-action-benchmark", metric="tps,errors"), "not all of tps, errors are better"),
-        (ExportOptions("github-action-benchmark", metric="tsp"), "no metric 'tsp'"),
+        ({"format_": None}, "export needs FORMAT="),
+        ({"format_": "parket"}, "no format 'parket'"),
+        ({"format_": "parquet"}, "parquet needs OUT="),
+        ({"format_": "parquet", "out": "/nowhere/x.parquet"}, "OUT=/nowhere/x.parquet cannot be written"),
+        ({"format_": "csv", "out": "/nowhere/x.csv"}, "OUT=/nowhere/x.csv cannot be written"),
+        ({"format_": "csv", "metric": "tps"}, "METRIC is not valid for this format"),
+        ({"format_": "github-action-benchmark", "result": "all"}, "takes one result"),
+        ({"format_": "github-action-benchmark", "metric": "tps,errors"}, "not all of tps, errors are better"),
+        ({"format_": "github-action-benchmark", "metric": "tsp"}, "no metric 'tsp'"),
     ],
 )
-def test_export_refuses_in_three_lines(tmp_path: Path, options: ExportOptions, what: str) -> None:
+def test_export_refuses_in_three_lines(tmp_path: Path, options: dict[str, Any], what: str) -> None:
     result = a_result(tmp_path)
     result.finish(result.manifest.started_utc)
     with pytest.raises(SandboxError) as refused:
-        export(options, tmp_path)
+        export(**options, results=tmp_path)
     assert what in refused.value.what and refused.value.exit_code == ExitCode.BAD_INPUT
     assert ".tmp" not in " ".join(refused.value.lines())
 
@@ -378,7 +377,7 @@ def test_a_result_without_a_good_run_is_not_exported_empty(tmp_path: Path) -> No
     result = save(tmp_path, {"bench": [1.0]}, None, status="failed")
     for name in ("benchstat", "github-action-benchmark"):
         with pytest.raises(SandboxError, match="no run was ok"):
-            export(ExportOptions(name, result.path.name), tmp_path)
+            export(name, result.path.name, results=tmp_path)
 
 
 # perf

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import Json, Name, Via
+from sandbox.commands.common.options import Json, Name, Via, chosen
 from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
@@ -75,7 +75,7 @@ class BenchLine(LiveLine):
 def command(
     name: Name = None,
     workload: Annotated[
-        str, typer.Option(help="Workload, such as tpcc, or a path: .lua, .sql.", autocompletion=completion.workload)
+        str, chosen("Workload, such as tpcc, or a path: .lua, .sql.", completion.workload)
     ] = "oltp_read_write",
     options: Annotated[list[str] | None, typer.Option(help="Workload options: 'warehouses=2 items=1000'.")] = None,
     threads: Annotated[int | None, typer.Option(help="Client threads (8).")] = None,

@@ -1,6 +1,5 @@
 """calibrate: measures the noise of this host in A/A pairs, so that a difference has a margin to exceed."""
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import Json, Profile, need_profile
+from sandbox.commands.common.options import Json, Profile, chosen, need_profile, show
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Cell, Change, Matrix
@@ -62,24 +61,21 @@ def a_against_a(profile: str, workload: str, threads: int, seconds: int, warmup:
 
 
 def _print_noise(kind: str, sds: Mapping[str, float], pairs: int, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"kind": kind, "pairs": pairs, "sd": dict(sds), "file": str(calibration_path())}, indent=2))
-        return
     header = ("metric", "sd of one pair", *(f"counts from, n = {blocks}" for blocks in _BLOCKS))
     rows = [
         (name, f"{sds[name]:.3f}", *(f"{metric.shown(margin_of(metric, sds[name], blocks)):.1%}" for blocks in _BLOCKS))
         for name in _SHOWN
         if name in sds and (metric := METRICS[name]).scale == "ratio"
     ]
-    print("\n".join([f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))]))
-    print(f"saved in {calibration_path()}", file=sys.stderr)
+    data = {"kind": kind, "pairs": pairs, "sd": dict(sds), "file": str(calibration_path())}
+    show(as_json, data, [f"{kind}, {pairs} pairs", *(f"  {line}" for line in text_table(header, rows))])
+    if not as_json:
+        print(f"saved in {calibration_path()}", file=sys.stderr)
 
 
 def command(
     profile: Profile = "mysql@9.7",
-    workload: Annotated[
-        str, typer.Option(help="Workload (oltp_read_only, as in smoke).", autocompletion=completion.workload)
-    ] = "oltp_read_only",
+    workload: Annotated[str, chosen("Workload (oltp_read_only, as in smoke).", completion.workload)] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
     seconds: Annotated[int, typer.Option(min=1, help="Measured seconds per run (5).")] = 5,
     warmup: Annotated[int, typer.Option(min=0, help="Seconds of warm-up before each run, discarded (1).")] = 1,

@@ -1,6 +1,5 @@
 """compare: two results of different times, commits or machines, unpaired; reports that, and what else differs."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,10 +8,9 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import find_result, levels_in, read_manifest, read_records
-from sandbox.commands.common.options import Json, either, place
+from sandbox.commands.common.options import Json, either, place, show
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
-from sandbox.registry import as_typed
 from sandbox.report.across_time import unpaired_data, unpaired_lines
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import Verdict, judge_matrix, observations
@@ -42,10 +40,8 @@ def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False,
     _need_something_in_common(first, second)
     compared = compare_results(first, second, read_calibration())
     differences = differences_between(first, second)
-    if as_json:
-        print(json.dumps(unpaired_data(first, second, compared, differences), indent=2))
-    else:
-        print(as_typed("\n".join(unpaired_lines(first, second, compared, differences))))
+    everything = (first, second, compared, differences)
+    show(as_json, unpaired_data(*everything), unpaired_lines(*everything))
     return int(gate_code(compared.verdicts) if gate else ExitCode.OK)
 
 

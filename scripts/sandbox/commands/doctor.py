@@ -1,11 +1,9 @@
 """doctor: every prerequisite with its state and the fix."""
 
-import json as json_text
 from dataclasses import asdict
 
-from sandbox.commands.common.options import Json
+from sandbox.commands.common.options import Json, show
 from sandbox.errors import ExitCode
-from sandbox.registry import as_typed
 from sandbox.report.text import wrapped
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
@@ -16,10 +14,7 @@ HELP = ("before", 7)
 def command(json: Json = False) -> int:
     """Print every prerequisite with its state and the fix."""
     findings = examine(Docker())
-    if json:
-        print(json_text.dumps([asdict(finding) for finding in findings], indent=2))
-    else:
-        print(as_typed("\n".join(line for each in findings for line in _lines(each))))
+    show(json, [asdict(each) for each in findings], (line for each in findings for line in _lines(each)))
     missing = any(each.state == "missing" for each in findings)
     return int(ExitCode.ENVIRONMENT if missing else ExitCode.OK)
 

@@ -1,13 +1,12 @@
 """list: the available workloads, matrices, settings, image versions and results."""
 
-import json as json_text
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
 
 from sandbox.commands.common.find_result import read_manifest
-from sandbox.commands.common.options import Json, either, place
+from sandbox.commands.common.options import Json, either, place, show
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.library import load_library
@@ -40,10 +39,8 @@ def command(
         what = f"there is no list of '{asked}'" if asked else "no WHAT was given"
         raise SandboxError(what, known, "try: make list WHAT=workloads")
     rows = list(LISTS[asked]())
-    if json:
-        print(json_text.dumps({asked: rows}, indent=2))
-    elif rows:
-        print("\n".join(_lines(rows)))
+    if rows or json:
+        show(json, {asked: rows}, _lines(rows))
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """matrix: runs every combination of a matrix file in randomized blocks, and reports which differences are real."""
 
-import json as json_text
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import Json, either, place
+from sandbox.commands.common.options import Json, chosen, either, place, show
 from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Cell, Matrix
@@ -21,7 +20,6 @@ from sandbox.experiment.result import known_noise, learn_from, note_noise, part_
 from sandbox.experiment.runner import Advance, MatrixEvent, MoreBlocks, start
 from sandbox.experiment.selection import Experiment, cell_data
 from sandbox.places import RESULTS
-from sandbox.registry import as_typed
 from sandbox.report.text import duration, text_table, wrapped
 from sandbox.results.compare import Known
 from sandbox.results.statistics.verdict import blocks_for_one
@@ -85,13 +83,9 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     records = [run.record for run in runs]
     judged = report.judge(result, part, runs)
     written = report.write_matrix(result, manifest, part, runs, judged)
-    if as_json:
-        data = {**verdict_data(part, judged), "processor_time": processor_data(part, records)}
-        print(json_text.dumps({**data, "result": str(result.path)}, indent=2))
-    else:
-        lost = lost_runs(part, records)
-        files = [f"results/{path.parent.name}/{path.name}" for path in written]
-        print(as_typed("\n".join([*verdict_lines(part, judged, records), *lost, *files])))
+    data = {**verdict_data(part, judged), "processor_time": processor_data(part, records), "result": str(result.path)}
+    files = [f"results/{path.parent.name}/{path.name}" for path in written]
+    show(as_json, data, [*verdict_lines(part, judged, records), *lost_runs(part, records), *files])
     return int(ExitCode.OK)
 
 
@@ -212,9 +206,7 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
 
 def command(
     which: Annotated[str | None, place("MATRIX", "Matrix, such as quick, or a path.", completion.matrix)] = None,
-    matrix: Annotated[
-        str | None, typer.Option(help="Matrix, such as quick, or a path.", autocompletion=completion.matrix)
-    ] = None,
+    matrix: Annotated[str | None, chosen("Matrix, such as quick, or a path.", completion.matrix)] = None,
     seconds: Annotated[int | None, typer.Option(help="Measured seconds per run.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up before each run, discarded.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks (as many as a single difference needs).")] = None,
@@ -231,8 +223,5 @@ def command(
     if not plan:
         return run(resolved, json)
     expected = _estimate(resolved)
-    if json:
-        print(json_text.dumps(experiment_data(resolved, expected), indent=2))
-    else:
-        print(as_typed("\n".join(experiment_lines(resolved, expected))))
+    show(json, experiment_data(resolved, expected), experiment_lines(resolved, expected))
     return int(ExitCode.OK)

@@ -1,7 +1,5 @@
 """plan: shows everything known about a stack before it starts."""
 
-import json as json_text
-
 from sandbox.commands.common import options
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
@@ -22,4 +20,4 @@ def command(
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
     made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
-    print(json_text.dumps(plan_data(made), indent=2) if json else "\n".join(plan_lines(made)))
+    options.show(json, plan_data(made), plan_lines(made))

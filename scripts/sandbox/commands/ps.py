@@ -1,9 +1,8 @@
 """ps: shows one stack, or all stacks of this tool on the engine."""
 
-import json as json_text
 import sys
 
-from sandbox.commands.common.options import Json, NameOfPs
+from sandbox.commands.common.options import Json, NameOfPs, show
 from sandbox.commands.common.viewing import stack_lines, view_now
 from sandbox.console import ProgressDisplay
 from sandbox.registry import as_typed
@@ -19,9 +18,7 @@ def command(name: NameOfPs = None, json: Json = False) -> None:
     with ProgressDisplay("ps") as progress:
         stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
     shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
-    if json:
-        print(json_text.dumps({"stacks": shown}, indent=2))
-    elif shown:
-        print(as_typed("\n\n".join("\n".join(stack_lines(stack)) for stack in shown)))
+    if shown or json:
+        show(json, {"stacks": shown}, ["\n\n".join("\n".join(stack_lines(stack)) for stack in shown)])
     else:
         print(as_typed("there is no stack; try: make up PROFILE=galera3+haproxy"), file=sys.stderr)

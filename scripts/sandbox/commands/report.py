@@ -10,7 +10,7 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.find_result import find_result, read_manifest, unreadable
-from sandbox.commands.common.options import either, place
+from sandbox.commands.common.options import chosen, either, place
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
 from sandbox.registry import as_typed
@@ -134,9 +134,7 @@ def _when(manifest: Manifest, runs: Sequence[RunData]) -> str:
 
 def command(
     which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).", completion.result)] = None,
-    result: Annotated[
-        str | None, typer.Option(help="Result: its folder or name (latest).", autocompletion=completion.result)
-    ] = None,
+    result: Annotated[str | None, chosen("Result: its folder or name (latest).", completion.result)] = None,
     charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
 ) -> int:
     """Write report.html and summary.md of a result."""

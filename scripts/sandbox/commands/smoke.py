@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import Json, need_profile
+from sandbox.commands.common.options import Json, chosen, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Change
@@ -203,9 +203,7 @@ def command(
     head_set: SidesSet = None,
     head_cpus: SidesCpus = None,
     head_memory: SidesMemory = None,
-    workload: Annotated[
-        str, typer.Option(help="Workload, such as oltp_read_write.", autocompletion=completion.workload)
-    ] = "oltp_read_only",
+    workload: Annotated[str, chosen("Workload, such as oltp_read_write.", completion.workload)] = "oltp_read_only",
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
     # Read-only: it measures the server, not the fsyncs of a shared disk. (WORKLOAD= takes any other.)
     rows: Annotated[int, typer.Option(min=1, help="Rows per table, of four tables (25000).")] = 25_000,

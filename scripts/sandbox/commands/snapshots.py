@@ -1,11 +1,10 @@
 """snapshots: lists the snapshots that stacks are restored from."""
 
-import json as json_text
 import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from sandbox.commands.common.options import Json
+from sandbox.commands.common.options import Json, show
 from sandbox.registry import as_typed
 from sandbox.report.text import text_table
 from sandbox.stack.engine import Docker
@@ -19,12 +18,10 @@ def command(json: Json = False) -> None:
     """List the snapshots from which `up` starts in seconds."""
     found = kept_snapshots(Docker())
     size = sum(each.facts.bytes for each in found)
-    if json:
-        rows = [_data(each) for each in found]
-        print(json_text.dumps({"snapshots": rows, "size_bytes": size, "cap_bytes": CAP_BYTES}, indent=2))
-    elif found:
+    if found or json:
+        data = {"snapshots": [_data(each) for each in found], "size_bytes": size, "cap_bytes": CAP_BYTES}
         cap = f"of at most {CAP_BYTES >> 30} GiB; make clean removes them, SNAPSHOTS=0 does not use them"
-        print(as_typed("\n".join([*_table(found), "", f"{_mebibytes(size)} {cap}"])))
+        show(json, data, [*_table(found), "", f"{_mebibytes(size)} {cap}"])
     else:
         print(as_typed("there is no snapshot yet; the first `make up` of a profile keeps one"), file=sys.stderr)
 

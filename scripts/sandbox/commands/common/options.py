@@ -1,5 +1,7 @@
-"""Options of several commands, and the plan request that those of a profile make up."""
+"""Options of several commands, the plan request that those of a profile make up, and the answer that JSON=1 is for."""
 
+import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +11,7 @@ from sandbox.errors import SandboxError
 from sandbox.library import read_user_file
 from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import PlanRequest
+from sandbox.registry import as_typed
 
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
 
@@ -18,16 +21,21 @@ def place(metavar: str, text: str, proposals: completion.Proposals | None = None
     return typer.Argument(metavar=metavar, show_default=False, help=text, autocompletion=proposals)
 
 
+def chosen(text: str, proposals: completion.Proposals) -> Any:
+    """An option that a shell completes."""
+    return typer.Option(help=text, autocompletion=proposals)
+
+
 def _name(text: str) -> Any:
     return typer.Option("--name", "-n", autocompletion=completion.stack, help=text)
 
 
 Expression = Annotated[str | None, place("PROFILE", "Profile expression, such as galera3+haproxy.", completion.profile)]
-Profile = Annotated[str | None, typer.Option(help="Profile expression.", autocompletion=completion.profile)]
+Profile = Annotated[str | None, chosen("Profile expression.", completion.profile)]
 Name = Annotated[str | None, _name("Name of the stack (the only one, else 'default').")]
 NameOfUp = Annotated[str | None, _name("Name of the stack ('default').")]
 NameOfPs = Annotated[str | None, _name("Name of the stack (all of them).")]
-Node = Annotated[str | None, typer.Option(help="Node, such as galera1.", autocompletion=completion.node)]
+Node = Annotated[str | None, chosen("Node, such as galera1.", completion.node)]
 SetValue = Annotated[list[str] | None, typer.Option("--set", help="Server variables: \"a=1 replica:b='x y'\".")]
 Cnf = Annotated[str | None, typer.Option(help="Configuration file that every server reads last.")]
 Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")]
@@ -37,6 +45,11 @@ External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db fo
 Via = Annotated[str | None, typer.Option(help="Node, term, node:port, writer or reader.")]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def show(as_json: bool, data: Any, lines: Iterable[str]) -> None:
+    """Prints an answer as JSON, or as text whose commands are those that the user can type."""
+    print(json.dumps(data, indent=2) if as_json else as_typed("\n".join(lines)))
 
 
 def either(typed: str | None, option: str | None, variable: str) -> str | None:

@@ -1,11 +1,10 @@
 """How commands find and show a running stack: as data, as lines for a terminal, and the last lines of `up`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.commands.common.options import show
 from sandbox.errors import counted
-from sandbox.registry import as_typed
 from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
 from sandbox.stack.engine import Docker
@@ -34,20 +33,16 @@ def _view(
     aside: Sequence[str] = (),
 ) -> StackData:
     """The stack as it is now, with what its servers answered about their roles and settings."""
-    proofs: dict[str, list[dict[str, Any]]] = {}
-    for proof in proved:
-        row = {"setting": proof.setting, "expected": proof.expected, "answer": proof.answer}
-        proofs.setdefault(proof.node, []).append({**row, "in_effect": proof.in_effect})
-    published: dict[str, list[dict[str, Any]]] = {}
-    for address in addresses(stack):
-        at = {"port": address.port_name, "host": address.host, "host_port": address.port}
-        published.setdefault(address.node, []).append(at)
+    at = [(each.node, {"port": each.port_name, "host": each.host, "host_port": each.port}) for each in addresses(stack)]
     nodes = [
         {
             "name": each.node, "term": each.about["term"], "kind": each.kind, "container": each.id,
             "image": each.image, "state": each.state, "health": each.health, "role": roles.get(each.node),
-            "ports": each.about["ports"], "published": published.get(each.node, []),
-            "proofs": proofs.get(each.node, []),
+            "ports": each.about["ports"], "published": [place for node, place in at if node == each.node],
+            "proofs": [
+                {"setting": one.setting, "expected": one.expected, "answer": one.answer, "in_effect": one.in_effect}
+                for one in proved if one.node == each.node
+            ],
         }
         for each in stack.members
     ]  # fmt: skip
@@ -82,9 +77,6 @@ def show_ready(started: Started, seconds: float, as_json: bool) -> None:
     """Prints a stack that is ready: its entry points, how to connect, what to type next."""
     stack, roles = started.stack, started.roles
     shown = _view(stack, roles)
-    if as_json:
-        print(json.dumps({**shown, "ready_s": round(seconds, 3)}, indent=2))
-        return
     option = "" if stack.name == "default" else f" NAME={stack.name}"
     lines = ["", *stack_lines(shown), "", f"ready in {seconds:.1f} s"]
     entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
@@ -92,7 +84,7 @@ def show_ready(started: Started, seconds: float, as_json: bool) -> None:
     published = [f"{node['name']} {_published(node)}" for node in shown["nodes"] if node["published"]]
     lines += [f"on host  {'; '.join(published)}"] if published else []
     lines += [f"connect  make sql{option}      measure  make bench{option}      remove  make down{option}"]
-    print(as_typed("\n".join(lines)))
+    show(as_json, {**shown, "ready_s": round(seconds, 3)}, lines)
 
 
 def removed_text(removed: Removed) -> str:
