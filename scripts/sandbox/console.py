@@ -105,15 +105,12 @@ class ProgressDisplay(_Display):
         self._rows[name] = event
         self._since[name] = time.monotonic() - event.seconds
         if self._terminal:
-            self._show_table()
+            if self._live is None:
+                self._live = self._started(get_renderable=self._table, refresh_per_second=4)
+            else:
+                self._live.refresh()
         elif before is None or before.state != event.state:
             print(f"{self._command}  {plain(event)}", file=self._stream, flush=True)
-
-    def _show_table(self) -> None:
-        if self._live is None:
-            self._live = self._started(get_renderable=self._table, refresh_per_second=4)
-        else:
-            self._live.refresh()
 
     def _table(self) -> "Table":
         from rich.table import Table

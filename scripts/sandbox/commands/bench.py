@@ -92,14 +92,9 @@ def command(
 ) -> int:
     """Measure a stack once and save a record in results/."""
     given = {
-        "threads": threads,
-        "seconds": seconds,
-        "warmup_s": warmup,
-        "tables": tables,
-        "rows_per_table": rows,
-        "distribution": dist,
-        "rate_per_s": rate,
-    }
+        "threads": threads, "seconds": seconds, "warmup_s": warmup,
+        "tables": tables, "rows_per_table": rows, "distribution": dist, "rate_per_s": rate,
+    }  # fmt: skip
     with ProgressDisplay("bench") as progress:
         stack = find_stack(name, progress, Docker())
     return run(stack, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

@@ -27,27 +27,17 @@ def command(json: Json = False) -> None:
 
 
 def _data(snapshot: Snapshot) -> dict[str, object]:
+    facts = snapshot.facts
     return {
-        "key": snapshot.facts.key,
-        "profile": snapshot.facts.profile,
-        "size_bytes": snapshot.facts.bytes,
-        "made_unix_s": snapshot.facts.made_unix_s,
-        "used_unix_s": snapshot.used_unix_s,
-        "checkout": snapshot.facts.checkout,
-        "volume": snapshot.volume,
-    }
+        "key": facts.key, "profile": facts.profile, "size_bytes": facts.bytes, "made_unix_s": facts.made_unix_s,
+        "used_unix_s": snapshot.used_unix_s, "checkout": facts.checkout, "volume": snapshot.volume,
+    }  # fmt: skip
 
 
 def _table(snapshots: Sequence[Snapshot]) -> list[str]:
     rows = [
-        (
-            each.facts.key,
-            each.facts.profile,
-            _mebibytes(each.facts.bytes),
-            _clock(each.facts.made_unix_s),
-            _clock(each.used_unix_s),
-        )
-        for each in snapshots
+        (facts.key, facts.profile, _mebibytes(facts.bytes), _clock(facts.made_unix_s), _clock(used))
+        for facts, used in ((each.facts, each.used_unix_s) for each in snapshots)
     ]
     return text_table(("snapshot", "profile", "size", "created", "last used"), rows)
 

@@ -27,18 +27,10 @@ class Identity:
 
 @dataclass
 class _File:
-    """The Compose file while it is built."""
+    """What the services of the Compose file share, while it is built."""
 
-    services: dict[str, Any] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
     volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def add_config(self, shared: str, own: str, content: str) -> str:
-        """The name of the config with this content: the shared one unless other content has taken it."""
-        for name in (shared, own):
-            if self.configs.setdefault(name, content) == content:
-                return name
-        raise AssertionError(f"{own} has two contents")
 
 
 def plan_hash(plan: Plan) -> str:
@@ -83,14 +75,13 @@ def compose_text(document: Mapping[str, Any]) -> str:
 def _document(plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bool = False) -> dict[str, Any]:
     file = _File()
     contexts = {node.name: node_context(plan, node, secrets) for node in plan.nodes}
-    for node in plan.nodes:
-        file.services[node.name] = _service(file, plan, node, contexts, labels, restored)
+    services = {node.name: _service(file, plan, node, contexts, labels, restored) for node in plan.nodes}
     labelled = {"labels": labels} if labels else {}
     networks: dict[str, Any] = {"stack": {"internal": True, **labelled}}
     if any(group.external for group in plan.groups):
         networks["outside"] = dict(labelled)
     return {
-        "services": file.services,
+        "services": services,
         "networks": networks,
         "volumes": {name: {**(body or {}), **labelled} for name, body in file.volumes.items()},
         "configs": {name: {"content": _literal(content)} for name, content in file.configs.items()},
@@ -109,7 +100,9 @@ def _service(
     outside = node.kind == "client" and any(group.external for group in plan.groups)
     networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
     service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
-    service |= {"restart": "no", "stop_grace_period": f"{node.component.spec.grace_s}s"} | _limits(plan, node)
+    service |= {"restart": "no", "stop_grace_period": f"{node.component.spec.grace_s}s"}
+    limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
+    service |= {name: value for name, value in limits.items() if value and node.is_server}
     service |= body
     if user := image_user(node):
         service |= started_as(user, service)
@@ -128,13 +121,6 @@ def _service(
     return service
 
 
-def _limits(plan: Plan, node: Node) -> dict[str, Any]:
-    if not node.is_server:
-        return {}
-    limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
-    return {name: value for name, value in limits.items() if value}
-
-
 def _healthcheck(node: Node) -> dict[str, Any]:
     return {
         "test": ["CMD", "/bin/sh", PROBE, "ready"],
@@ -146,7 +132,11 @@ def _healthcheck(node: Node) -> dict[str, Any]:
 
 
 def _mount(file: _File, node: Node, own: NodeFile) -> dict[str, Any]:
-    name = file.add_config(own.source, f"{node.name}-{own.source.removeprefix(f'{node.component.name}-')}", own.content)
+    name = own.source
+    if file.configs.setdefault(name, own.content) != own.content:  # another node has other content under this name
+        name = f"{node.name}-{own.source.removeprefix(f'{node.component.name}-')}"
+        if file.configs.setdefault(name, own.content) != own.content:
+            raise AssertionError(f"{name} has two contents")
     mount: dict[str, Any] = {"source": name, "target": own.target, "mode": _Octal(own.mode)}
     return mount | ({"uid": own.owner[0], "gid": own.owner[1]} if own.owner else {})
 

@@ -21,19 +21,24 @@ class Probe(Declared):
     via: Literal["self", "client"] = "self"
 
 
-class Auxiliary(Declared):
-    """An additional service of a fragment: one more node per component node, per database or per stack."""
+class ServiceSpec(Declared):
+    """What a fragment declares of each of its services."""
 
-    image: str
-    per: Literal["node", "database", "stack"]
     kind: Kind
     memory_mb: int = 40
     user: str | None = Field(default=None, pattern=USER)
     image_user: str | None = None
+    """Name of the user that the image starts as, if that is not root (plan/files.py)."""
     ready: Probe | None = None
     ports: dict[str, int] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
-    version_from: Literal["group"] | None = None
+
+
+class Auxiliary(ServiceSpec):
+    """An additional service of a fragment: one more node per component node, per database or per stack."""
+
+    image: str
+    per: Literal["node", "database", "stack"]
 
 
 class ReplicationSource(Declared):
@@ -70,11 +75,10 @@ class Certificate(Declared):
     since: str | None = None
 
 
-class ComponentSpec(Declared):
+class ComponentSpec(ServiceSpec):
     """The `x-component` block, as written."""
 
     help: str
-    kind: Kind
     aliases: list[str] = Field(default_factory=list)
     """Other words that people type for it; a plan shows its name."""
     based_on: str | dict[str, str] | None = None
@@ -90,16 +94,12 @@ class ComponentSpec(Declared):
     since: str | None = None
     """Oldest version that it works with."""
     count: int = 1
-    ports: dict[str, int] = Field(default_factory=dict)
     admin_ports: list[str] = Field(default_factory=list)
     """Names of the ports that take no load: an administration interface, a statistics page."""
     members_only: list[Literal["galera", "gr"]] = Field(default_factory=list)
     """For a proxy: topologies in which it routes only to the cluster's members, not to their replicas."""
     memory_mb: int = 100
     config_dir: str | None = None
-    user: str | None = Field(default=None, pattern=USER)
-    image_user: str | None = None
-    """Name of the user that the image starts as, if that is not root (plan/files.py)."""
     sql_client: str = "mysql"
     server: str = "mysqld"
     certificate: Certificate | None = None
@@ -116,8 +116,6 @@ class ComponentSpec(Declared):
     """The variables that shape a fresh data directory, or what the first start writes into it."""
     timeout_s: int = 120
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    options: dict[str, Any] = Field(default_factory=dict)
-    ready: Probe | None = None
     role: Probe | None = None
     """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
     source: ReplicationSource | None = None

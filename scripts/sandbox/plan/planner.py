@@ -8,7 +8,7 @@ from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
 from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
 from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image
-from sandbox.plan.library import Auxiliary, Component, ComponentSpec, Library, as_source
+from sandbox.plan.library import Component, Library, ServiceSpec, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
 
 
@@ -27,7 +27,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
 
     Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and what would work.
     """
-    terms = [_by_its_name(term, library) for term in _expand(parse(request.profile), library)]
+    terms = _expand(parse(request.profile), library)
     drafts, watchers = _read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
         raise SandboxError(
@@ -82,7 +82,8 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
 
 
 def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
-    """Named profiles replaced by the terms they stand for."""
+    """Named profiles replaced by the terms they stand for, aliases by the components' names."""
+    known = {*library.components.names(), *library.settings}
     expanded: list[Term] = []
     for term in terms:
         named = library.named.get(term.name)
@@ -92,15 +93,10 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
                 f"it stands for {named.profile}",
                 f"try: make plan PROFILE={named.profile}",
             )
-        expanded += parse(named.profile) if named else [term]
+        for each in parse(named.profile) if named else [term]:
+            name = each.name if each.name in known else library.components.aliases().get(each.name, each.name)
+            expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
     return expanded
-
-
-def _by_its_name(term: Term, library: Library) -> Term:
-    """The term, with an alias replaced by the component's name."""
-    known = {*library.components.names(), *library.settings}
-    name = term.name if term.name in known else library.components.aliases().get(term.name, term.name)
-    return replace(term, name=name, text=name + term.text.removeprefix(term.name))
 
 
 def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
@@ -281,7 +277,7 @@ class _Builder:
         self,
         component: Component,
         service: str,
-        spec: ComponentSpec | Auxiliary,
+        spec: ServiceSpec,
         term: str,
         group: int | None,
         choice: ImageChoice,

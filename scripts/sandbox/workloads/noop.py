@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sandbox.results.record import Metrics, PreparationRecord
 from sandbox.workloads.common.in_client import run_load
-from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload, phase_seconds
+from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload
 
 
 class Noop(Workload):
@@ -17,7 +17,7 @@ class Noop(Workload):
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
         """Sleeps in the client node, where a load would run; there are no results."""
-        seconds = phase_seconds(session.parameters, phase)
+        seconds = session.parameters.seconds_of(phase)
         argv = ("sleep", str(seconds))
         began = time.monotonic()
         code = run_load(session.stack, session.client, argv, seconds, log, lambda _: None)

@@ -64,6 +64,6 @@ def test_a_server_that_cannot_be_reached_gives_its_error(monkeypatch: pytest.Mon
         raise pymysql.err.OperationalError(2003, "Can't connect")
 
     monkeypatch.setattr(pymysql, "connect", refuse)
-    target = {"name": "a", "host": "a", "port": 1, "schema": None, "credentials": "/none"}
+    target = {"name": "a", "host": "a", "port": 1, "schema": None, "account": "none"}
     answer = in_client_sql.ask(target, [("SELECT 1", None)], 1.0)
     assert answer == {"results": [], "error": 'OperationalError(2003, "Can\'t connect")', "error_code": 2003}

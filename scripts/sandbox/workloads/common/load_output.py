@@ -162,18 +162,11 @@ class EngineOutput(LoadOutput):
         self.tps.append(parsed["transactions"])
         reads, writes = parsed["reads"], parsed["writes"]
         return Second(
-            phase=self.phase,
-            second=parsed["second"],
-            threads=parsed["threads"],
-            tps=parsed["transactions"],
-            qps=reads + writes + parsed["others"],
-            reads_per_s=reads,
-            writes_per_s=writes,
+            phase=self.phase, second=parsed["second"], threads=parsed["threads"], tps=parsed["transactions"],
+            qps=reads + writes + parsed["others"], reads_per_s=reads, writes_per_s=writes,
             p95_ms=None if parsed["p95_us"] is None else parsed["p95_us"] / 1000,
-            conflicts_per_s=sum(parsed["conflicts"].values()),
-            reconnects_per_s=0,
-            errors=self.errors,
-        )
+            conflicts_per_s=sum(parsed["conflicts"].values()), reconnects_per_s=0, errors=self.errors,
+        )  # fmt: skip
 
     def errors_by_code(self) -> dict[str, int]:
         """As the summary has them."""

@@ -28,6 +28,10 @@ class Parameters(BaseModel):
     distribution: str = "uniform"
     rate_per_s: int | None = Field(default=None, ge=1)
 
+    def seconds_of(self, phase: Phase) -> int:
+        """Length of a phase."""
+        return self.warmup_s if phase == "warm-up" else self.seconds
+
 
 _NOT_FOR_ALL = ("tables", "rows_per_table", "distribution", "rate_per_s")
 _VARIABLES = {"warmup_s": "WARMUP", "rows_per_table": "ROWS", "distribution": "DIST", "rate_per_s": "RATE"}
@@ -211,8 +215,3 @@ class Workload(BaseModel, ABC):
 
 class WorkloadError(Exception):
     """A workload failed; the message says what and why, in one line."""
-
-
-def phase_seconds(parameters: Parameters, phase: Phase) -> int:
-    """Length of a phase, seconds."""
-    return parameters.warmup_s if phase == "warm-up" else parameters.seconds

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from sandbox.stack.protocol import RunningStack, StackNode
@@ -61,16 +61,7 @@ def ask(
     A failing server gives an answer with ``error``. Raises SandboxError (exit 4) when the client node itself fails.
     """
     request = {
-        "targets": [
-            {
-                "name": target.name,
-                "host": target.host,
-                "port": target.port,
-                "credentials": f"/sandbox/{target.account}.cnf",
-                "schema": target.schema,
-            }
-            for target in targets
-        ],
+        "targets": [asdict(target) for target in targets],
         "statements": [(entry, None) if isinstance(entry, str) else entry for entry in statements],
         "timeout_s": timeout_s,
     }

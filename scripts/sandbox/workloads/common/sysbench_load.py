@@ -10,16 +10,7 @@ from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.load_output import LoadOutput
-from sandbox.workloads.common.model import (
-    OptionValue,
-    Outcome,
-    Phase,
-    Progress,
-    Session,
-    Workload,
-    WorkloadError,
-    phase_seconds,
-)
+from sandbox.workloads.common.model import OptionValue, Outcome, Phase, Progress, Session, Workload, WorkloadError
 
 PREPARE_LIMIT_S = 24 * 3600
 """Limit of a preparation: large data takes hours, a hanging server takes forever."""
@@ -101,7 +92,7 @@ class SysbenchLoad(Workload):
 
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
         """Runs the script for the seconds of the phase."""
-        seconds = phase_seconds(session.parameters, phase)
+        seconds = session.parameters.seconds_of(phase)
         # The warm-up draws different rows, or the run would find exactly its own rows warm.
         seed = session.seed + (phase == "warm-up")
         argv = [

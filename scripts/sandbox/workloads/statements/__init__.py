@@ -85,8 +85,15 @@ class Statements(LuaLoad):
 
     def scripts(self) -> dict[str, str]:
         """The statements too."""
-        units = parse_statements(self.text, "the file")
-        return {**super().scripts(), "statements/units.lua": f"return {as_lua([_as_table(unit) for unit in units])}\n"}
+        units = [
+            {
+                "name": unit.name,
+                "weight": unit.weight,
+                "statements": [[kind_of(each), *each] for each in unit.statements],
+            }
+            for unit in parse_statements(self.text, "the file")
+        ]
+        return {**super().scripts(), "statements/units.lua": f"return {as_lua(units)}\n"}
 
 
 def kind_of(statement: list[Piece]) -> Literal["read", "write", "other"]:
@@ -104,11 +111,6 @@ def as_lua(value: object) -> str:
     if isinstance(value, list):
         return "{" + ", ".join(map(as_lua, value)) + "}"
     return repr(value)
-
-
-def _as_table(unit: StatementUnit) -> dict[str, object]:
-    statements = [[kind_of(pieces), *pieces] for pieces in unit.statements]
-    return {"name": unit.name, "weight": unit.weight, "statements": statements}
 
 
 def parse_statements(text: str, file: str) -> list[StatementUnit]:

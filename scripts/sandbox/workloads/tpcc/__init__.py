@@ -8,7 +8,7 @@ from typing import ClassVar
 import yaml
 from pydantic import Field
 
-from sandbox.results.record import CheckRecord, PreparationRecord
+from sandbox.results.record import CheckRecord, PreparationRecord, Verdict
 from sandbox.workloads.common.lua_load import LuaLoad
 from sandbox.workloads.common.model import Parameters, PreparedData, Progress, Session
 from sandbox.workloads.common.sql import ask_writer
@@ -74,12 +74,8 @@ class Tpcc(LuaLoad):
         for name, (text, query) in CONDITIONS.items():
             answer = ask_writer(session, query, timeout_s=CHECK_LIMIT_S)
             broken = answer.rows(0)
-            if answer.error:
-                checks.append(CheckRecord(name=name, verdict="unknown", detail=answer.error))
-            elif broken:
-                where = "; ".join("/".join(map(str, row)) for row in broken[:5])
-                detail = f"{len(broken)} violations of: {text}; first {where}"
-                checks.append(CheckRecord(name=name, verdict="fail", detail=detail))
-            else:
-                checks.append(CheckRecord(name=name, verdict="pass", detail=text))
+            where = "; ".join("/".join(map(str, row)) for row in broken[:5])
+            detail = f"{len(broken)} violations of: {text}; first {where}" if broken else text
+            verdict: Verdict = "unknown" if answer.error else "fail" if broken else "pass"
+            checks.append(CheckRecord(name=name, verdict=verdict, detail=answer.error or detail))
         return checks
