@@ -54,10 +54,7 @@ def yaml_files(folders: list[Path]) -> Mapping[str, Path]:
     found: dict[str, Path] = {}
     for path in (path for folder in folders for path in sorted(folder.glob("*.yaml"))):
         if path.stem in found:
-            raise SandboxError(
-                f"{path} has the name of {found[path.stem]}",
-                "a name means one file",
-                f"try: mv {path} {path.with_stem('my-' + path.stem)}",
-            )
+            step = f"try: mv {path} {path.with_stem('my-' + path.stem)}"
+            raise SandboxError(f"{path} has the name of {found[path.stem]}", "a name means one file", step)
         found[path.stem] = path
     return found

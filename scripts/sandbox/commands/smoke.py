@@ -72,11 +72,9 @@ def run(profile: str | None, base: Change, head: Change, load: Change, seed: int
 def own_profile(word: str, short: str | None, profile: str | None) -> str | None:
     """The profile that a side was given by either name. Raises SandboxError (exit 2) if the two differ."""
     if short and profile and short != profile:
-        raise SandboxError(
-            f"{word}={short} and {word}_PROFILE={profile} contradict each other",
-            f"{word}= is short for {word}_PROFILE=",
-            f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={profile}",
-        )
+        what = f"{word}={short} and {word}_PROFILE={profile} contradict each other"
+        step = f"try: make smoke PROFILE=mysql@9.7 {word}_PROFILE={profile}"
+        raise SandboxError(what, f"{word}= is short for {word}_PROFILE=", step)
     return profile or short
 
 

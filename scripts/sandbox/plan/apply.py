@@ -32,11 +32,9 @@ def _refuse_conflicts(setting: Setting, group: Group) -> None:
             f"try: make plan PROFILE={group.component}+{setting.name}" if clashing[0] != group.component else NEXT_STEP,
         )
     if setting.needs and not parts & set(setting.needs):
-        raise SandboxError(
-            f"'{setting.name}' needs {' or '.join(setting.needs)} in its group",
-            f"the group of '{group.component}' has {', '.join(sorted(parts - {setting.name}))}",
-            f"try: make plan PROFILE={group.component}+{setting.needs[0]}+{setting.name}",
-        )
+        known = f"the group of '{group.component}' has {', '.join(sorted(parts - {setting.name}))}"
+        step = f"try: make plan PROFILE={group.component}+{setting.needs[0]}+{setting.name}"
+        raise SandboxError(f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, step)
 
 
 def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
@@ -96,11 +94,8 @@ def assignments(plan: Plan) -> Plan:
     servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
     for term, name, _ in triples:
         if term is not None and term not in servers:
-            raise SandboxError(
-                f"SET: '{term}:{name}' names no server of the profile {plan.profile}",
-                did_you_mean(term, servers),
-                f"try: SET='{name}=…'   (for every database node)",
-            )
+            what = f"SET: '{term}:{name}' names no server of the profile {plan.profile}"
+            raise SandboxError(what, did_you_mean(term, servers), f"try: SET='{name}=…'   (for every database node)")
 
     def update(node: Node) -> Node:
         pairs = tuple((name, value) for term, name, value in triples if term in (None, node.component.name, node.name))

@@ -67,11 +67,9 @@ class CatalogImage(Declared):
         owners = [name for name in self.series if belongs_to(wanted, name)]
         if owners:
             return max(owners, key=version_key), wanted
-        raise SandboxError(
-            f"'{key}' has no series for version '{wanted}'",
-            f"{self._nearest(wanted)}; an exact tag of a known series works too",
-            f"try: make plan PROFILE={key}@{self.default}",
-        )
+        what = f"'{key}' has no series for version '{wanted}'"
+        step = f"try: make plan PROFILE={key}@{self.default}"
+        raise SandboxError(what, f"{self._nearest(wanted)}; an exact tag of a known series works too", step)
 
     def _nearest(self, wanted: str) -> str:
         """The series just below and above a version; for any other word, the series or alias that resembles it."""
@@ -103,12 +101,9 @@ class Catalog(Declared):
         """The image of a key. Raises SandboxError (exit 5) if a component names one that the catalog lacks."""
         if key in self.images:
             return self.images[key]
-        raise SandboxError(
-            f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml",
-            did_you_mean(key, self.images),
-            "try: make test-unit   (names the component)",
-            ExitCode.INTERNAL,
-        )
+        what = f"a component in compose/ names the image '{key}', which is not in images/catalog.yaml"
+        step = "try: make test-unit   (names the component)"
+        raise SandboxError(what, did_you_mean(key, self.images), step, ExitCode.INTERNAL)
 
 
 class Lock(Declared):

@@ -30,11 +30,9 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
     terms = _expand(parse(request.profile), library)
     drafts, watchers = _read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
-        raise SandboxError(
-            "EXTERNAL= is given, but the profile has no term 'external'",
-            "EXTERNAL is the address of the server that the term 'external' stands for",
-            "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db",
-        )
+        what = "EXTERNAL= is given, but the profile has no term 'external'"
+        step = "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db"
+        raise SandboxError(what, "EXTERNAL is the address of the server that the term 'external' stands for", step)
     builder = _Builder(library, available)
     groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
     servers = [node for group in groups for node in group.servers]
@@ -55,11 +53,9 @@ def _with_memory(plan: Plan) -> Plan:
     limit_mb = memory_mb(plan.request.memory)
     for node in plan.databases:
         if limit_mb < node.memory_mb / 2:
-            raise SandboxError(
-                f"MEMORY={plan.request.memory} is too little for {node.name}",
-                f"{node.component.name} takes about {node.memory_mb} MiB with its defaults",
-                f"try: make plan PROFILE={plan.profile} MEMORY={node.memory_mb}m",
-            )
+            what = f"MEMORY={plan.request.memory} is too little for {node.name}"
+            step = f"try: make plan PROFILE={plan.profile} MEMORY={node.memory_mb}m"
+            raise SandboxError(what, f"{node.component.name} takes about {node.memory_mb} MiB with its defaults", step)
     return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
 
 
@@ -69,11 +65,8 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
     An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
     """
     if not plan.databases:
-        raise SandboxError(
-            f"IMAGE={plan.request.image} replaces nothing",
-            f"the profile {plan.profile} starts no database server",
-            "try: make plan PROFILE=mysql@9.7",
-        )
+        known = f"the profile {plan.profile} starts no database server"
+        raise SandboxError(f"IMAGE={plan.request.image} replaces nothing", known, "try: make plan PROFILE=mysql@9.7")
     replaced, reference = plan.databases[0].choice, plan.request.image or ""
     here = reference.startswith("sha256:") or reference in available.local
     given = replace(replaced, reference=reference, source="local" if here else "unavailable", origin="given")
@@ -88,11 +81,8 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
     for term in terms:
         named = library.named.get(term.name)
         if named and (term.count or term.version):
-            raise SandboxError(
-                f"the named profile '{term.name}' takes no count and no version",
-                f"it stands for {named.profile}",
-                f"try: make plan PROFILE={named.profile}",
-            )
+            what = f"the named profile '{term.name}' takes no count and no version"
+            raise SandboxError(what, f"it stands for {named.profile}", f"try: make plan PROFILE={named.profile}")
         for each in parse(named.profile) if named else [term]:
             name = each.name if each.name in known else library.components.aliases().get(each.name, each.name)
             expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
@@ -112,56 +102,39 @@ def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list
         else:
             raise SandboxError(f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP)
     if not drafts:
-        raise SandboxError(
-            "the profile has no database",
-            f"'{terms[0].text}' needs a database term before it",
-            f"try: make plan PROFILE=mysql+{terms[0].text}",
-        )
+        step = f"try: make plan PROFILE=mysql+{terms[0].text}"
+        raise SandboxError("the profile has no database", f"'{terms[0].text}' needs a database term before it", step)
     return drafts, watchers
 
 
 def _add_setting(term: Term, drafts: list[_Draft]) -> None:
     if term.count or term.version:
-        raise SandboxError(
-            f"'{term.text}': a setting takes no count and no version",
-            f"'{term.name}' applies to the whole group before it",
-            NEXT_STEP,
-        )
+        known = f"'{term.name}' applies to the whole group before it"
+        raise SandboxError(f"'{term.text}': a setting takes no count and no version", known, NEXT_STEP)
     group = _group_before(term, drafts)
     if term.name in group.settings:
-        raise SandboxError(
-            f"the setting '{term.name}' appears twice in one group",
-            f"once is enough: it applies to the whole group of '{group.term.text}'",
-            NEXT_STEP,
-        )
+        known = f"once is enough: it applies to the whole group of '{group.term.text}'"
+        raise SandboxError(f"the setting '{term.name}' appears twice in one group", known, NEXT_STEP)
     group.settings.append(term.name)
 
 
 def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
     if drafts:
         return drafts[-1]
-    raise SandboxError(
-        f"'{term.text}' comes before any database",
-        "it attaches to the group before it",
-        f"try: make plan PROFILE=mysql+{term.text}",
-    )
+    step = f"try: make plan PROFILE=mysql+{term.text}"
+    raise SandboxError(f"'{term.text}' comes before any database", "it attaches to the group before it", step)
 
 
 def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]) -> None:
     plain = library.components.get(term.name)
     if term.count and not plain.countable:
-        raise SandboxError(
-            f"'{term.text}': '{term.name}' takes no count",
-            "a stack has one of it",
-            f"try: make plan PROFILE=mysql+{term.name}",
-        )
+        step = f"try: make plan PROFILE=mysql+{term.name}"
+        raise SandboxError(f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", step)
     if plain.spec.attaches is None:
         if plain.spec.kind == "external" and term.version:
-            raise SandboxError(
-                f"'{term.text}': 'external' takes no version",
-                "it is the server that answers at EXTERNAL=",
-                "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db",
-            )
+            what = f"'{term.text}': 'external' takes no version"
+            step = "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db"
+            raise SandboxError(what, "it is the server that answers at EXTERNAL=", step)
         drafts.append(_Draft(term, plain))
     elif plain.spec.attaches == "stack":
         if any(watcher.name == term.name for watcher in watchers):
@@ -177,11 +150,9 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
     base, name = component.spec.based_on, group.component.name
     possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
     if possible is not None and name not in possible:
-        raise SandboxError(
-            f"'{term.name}' cannot be attached to '{name}'",
-            f"it attaches to {', '.join(possible)}",
-            f"try: make plan PROFILE={possible[0]}+{term.name}",
-        )
+        what = f"'{term.name}' cannot be attached to '{name}'"
+        step = f"try: make plan PROFILE={possible[0]}+{term.name}"
+        raise SandboxError(what, f"it attaches to {', '.join(possible)}", step)
     if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
         raise SandboxError(
             f"'{term.text}' cannot be attached to '{group.term.text}'",
@@ -205,11 +176,8 @@ class _Builder:
         spec, name = draft.component.spec, draft.component.name
         external = request.external if spec.kind == "external" else None
         if spec.kind == "external" and not external:
-            raise SandboxError(
-                "the term 'external' needs an address",
-                "EXTERNAL=mysql://user@host:3306/db",
-                "try: make up PROFILE=external EXTERNAL=mysql://user@host:3306/db",
-            )
+            step = "try: make up PROFILE=external EXTERNAL=mysql://user@host:3306/db"
+            raise SandboxError("the term 'external' needs an address", "EXTERNAL=mysql://user@host:3306/db", step)
         if external:
             external_address(external)  # refused before anything starts
         count = draft.term.count or spec.count
@@ -294,11 +262,9 @@ class _Builder:
 def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
     since = component.spec.since
     if since and not at_least(choice.version, since):
-        raise SandboxError(
-            f"'{term.text}' does not work: {component.name} needs {since} or newer",
-            f"the requested version is {choice.version}",
-            f"try: make plan PROFILE={component.name}@{since}",
-        )
+        what = f"'{term.text}' does not work: {component.name} needs {since} or newer"
+        step = f"try: make plan PROFILE={component.name}@{since}"
+        raise SandboxError(what, f"the requested version is {choice.version}", step)
 
 
 def _check_servers(term: Term, component: Component, group: Group) -> None:
@@ -307,11 +273,9 @@ def _check_servers(term: Term, component: Component, group: Group) -> None:
     if needed is None or needed.family != group.family:
         return
     if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
-        raise SandboxError(
-            f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'",
-            f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older",
-            f"try: make plan PROFILE={group.component}@{needed.suggested}+{term.name}",
-        )
+        what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
+        known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
+        raise SandboxError(what, known, f"try: make plan PROFILE={group.component}@{needed.suggested}+{term.name}")
 
 
 def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:

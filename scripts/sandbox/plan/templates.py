@@ -74,12 +74,9 @@ def render_text(text: str, context: Mapping[str, Any], where: str) -> str:
     try:
         return _compiled(text).render(context)
     except jinja2.TemplateError as problem:
-        raise SandboxError(
-            f"the template of {where} cannot be rendered",
-            str(problem),
-            "try: make test-unit   (after fixing the template)",
-            ExitCode.INTERNAL,
-        ) from problem
+        what = f"the template of {where} cannot be rendered"
+        step = "try: make test-unit   (after fixing the template)"
+        raise SandboxError(what, str(problem), step, ExitCode.INTERNAL) from problem
 
 
 def render(value: Any, context: Mapping[str, Any], where: str) -> Any:

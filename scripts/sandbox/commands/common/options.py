@@ -64,11 +64,8 @@ def need_profile(profile: str | None) -> str:
     """The profile. Raises SandboxError (exit 2) with three examples if none was given."""
     if profile:
         return profile
-    raise SandboxError(
-        "no PROFILE was given",
-        f"examples: {', '.join(EXAMPLES)}",
-        f"try: make up PROFILE={EXAMPLES[1]}   (make profiles lists every term)",
-    )
+    step = f"try: make up PROFILE={EXAMPLES[1]}   (make profiles lists every term)"
+    raise SandboxError("no PROFILE was given", f"examples: {', '.join(EXAMPLES)}", step)
 
 
 def plan_request(

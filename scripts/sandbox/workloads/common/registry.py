@@ -139,12 +139,9 @@ def _workload_in(name: str) -> type[Workload]:
         if isinstance(value, type) and issubclass(value, Workload) and value.__module__ == module.__name__
     ]
     if len(kinds) != 1:
-        raise SandboxError(
-            f"workloads/{name}.py defines {len(kinds)} workloads",
-            "a workload file defines one subclass of Workload",
-            "try: make test-unit",
-            ExitCode.INTERNAL,
-        )
+        known = "a workload file defines one subclass of Workload"
+        step = "try: make test-unit"
+        raise SandboxError(f"workloads/{name}.py defines {len(kinds)} workloads", known, step, ExitCode.INTERNAL)
     if issubclass(kinds[0], LuaLoad) and not files(module).joinpath(SCRIPT).is_file():
         what = f"workloads/{name}/ has no {SCRIPT}"
         raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
