@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sandbox import __version__, registry
-from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
+from sandbox.errors import ExitCode, MachineError, SandboxError, did_you_mean, expected
 from sandbox.registry import as_typed
 
 # Pydantic would read the metadata of every installed package to look for plug-ins; there are none.
@@ -78,9 +78,8 @@ def _run() -> int:
             raise
         return _print_error(problem)
     except KeyboardInterrupt:
-        return _print_error(
-            SandboxError("interrupted", "what was started is shown above", "try: make ps", ExitCode.INTERRUPTED)
-        )
+        known = "what was started is shown above"
+        return _print_error(SandboxError("interrupted", known, "try: make ps", ExitCode.INTERRUPTED))
     except typer.Exit as stop:
         return stop.exit_code
     except Exception as problem:
@@ -97,16 +96,9 @@ def _print_error(problem: SandboxError) -> int:
 
 def as_sandbox_error(problem: Exception) -> SandboxError:
     """The three-line error for an exception."""
-    return (
-        _usage_error(problem)
-        or _unwritable(problem)
-        or SandboxError(
-            f"internal error: {type(problem).__name__}: {problem}",
-            "this is a bug in the sandbox",
-            "try: the same command with DEBUG=1   (shows the traceback)",
-            ExitCode.INTERNAL,
-        )
-    )
+    what, known = f"internal error: {type(problem).__name__}: {problem}", "this is a bug in the sandbox"
+    step = "try: the same command with DEBUG=1   (shows the traceback)"
+    return _usage_error(problem) or _unwritable(problem) or SandboxError(what, known, step, ExitCode.INTERNAL)
 
 
 def _usage_error(problem: Exception) -> SandboxError | None:
@@ -127,12 +119,9 @@ def _unwritable(problem: Exception) -> SandboxError | None:
     if not isinstance(problem, OSError) or problem.errno not in _NO_ROOM:
         return None
     where = f" to {problem.filename}" if problem.filename else ""
-    return SandboxError(
-        f"the result could not be written{where}: {_NO_ROOM[problem.errno]}",
-        "what was saved before is intact; a matrix resumes from there",
-        "try: make snapshots   (shows what is kept; free some space, then run the same command again)",
-        ExitCode.ENVIRONMENT,
-    )
+    what = f"the result could not be written{where}: {_NO_ROOM[problem.errno]}"
+    step = "try: make snapshots   (shows what is kept; free some space, then run the same command again)"
+    return MachineError(what, "what was saved before is intact; a matrix resumes from there", step)
 
 
 if __name__ == "__main__":

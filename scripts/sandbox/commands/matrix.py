@@ -129,21 +129,18 @@ def experiment_data(resolved: Resolved, expected: Estimate) -> dict[str, Any]:
     """The same as JSON data."""
     experiment = resolved.experiment
     return {
-        "matrix": experiment.matrix.name,
-        "key": experiment.key,
-        "depth": experiment.matrix.depth,
+        "matrix": experiment.matrix.name, "key": experiment.key, "depth": experiment.matrix.depth,
         "cells": {cell.name: cell_data(cell) for cell in experiment.cells},
         "stacks": dict(experiment.stack_of),
         "comparisons": [{"cell": each.cell, "baseline": each.baseline} for each in experiment.comparisons],
-        "canary_of": experiment.canary.baseline,
-        "blocks": resolved.blocks,
+        "canary_of": experiment.canary.baseline, "blocks": resolved.blocks,
         "blocks_for_one_difference": blocks_for_one(experiment.tests_without(resolved.skipped)),
         "skipped": dict(resolved.skipped),
         "left_out": {name: list(levels) for name, levels in experiment.left_out.items()},
         "goes_on_with": expected.resumes[0] if expected.resumes else None,
         "runs_done": expected.resumes[1] if expected.resumes else 0,
         "predicted_s": round(expected.seconds),
-    }
+    }  # fmt: skip
 
 
 def _factors(experiment: Experiment) -> Iterator[str]:

@@ -30,13 +30,6 @@ from sandbox.run.machine import read_calibration
 HELP = ("results", 1)
 
 
-def run(named: str | None, charts: bool) -> int:
-    """Writes the report of a result and prints its files. Raises SandboxError (exit 2) if there is no such result."""
-    for path in write_report(find_result(named, RESULTS, "report"), charts):
-        print(path)
-    return int(ExitCode.OK)
-
-
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
     """Writes ``report.html``, ``summary.md`` and, if asked for, ``charts/``; returns their paths.
 
@@ -136,6 +129,7 @@ def command(
     which: Annotated[str | None, place("RESULT", "Result: its folder or name (latest).", completion.result)] = None,
     result: Annotated[str | None, chosen("Result: its folder or name (latest).", completion.result)] = None,
     charts: Annotated[bool, typer.Option("--charts", help="Write charts/*.svg and *.png too.")] = False,
-) -> int:
+) -> None:
     """Write report.html and summary.md of a result."""
-    return run(either(which, result, "RESULT"), charts)
+    for path in write_report(find_result(either(which, result, "RESULT"), RESULTS, "report"), charts):
+        print(path)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -48,13 +49,8 @@ def command(
         available = engine_availability(load_lock(), docker, library.catalog)
         plan = make_plan(request, library, available)
         requests = base_requests(plan, library)
-        wanted = UpOptions(
-            check_name(name or DEFAULT_NAME),
-            timeout,
-            publish,
-            restore,
-            base_directories=lambda: base_plans(requests, library, available),
-        )
+        bases = partial(base_plans, requests, library, available)
+        wanted = UpOptions(check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases)
         started = bring_up(plan, wanted, progress, docker, info)
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()

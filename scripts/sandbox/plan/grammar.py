@@ -87,11 +87,9 @@ def split_assignments(texts: tuple[str, ...]) -> list[tuple[str | None, str, str
 
 
 def _bad_assignment(piece: str, reason: str) -> SandboxError:
-    return SandboxError(
-        f"SET: {piece!r} is not an assignment ({reason})",
-        "name=value or term:name=value, separated by spaces, quoted as in a shell",
-        'try: SET="max_connections=900 replica:read_buffer_size=65536"',
-    )
+    known = "name=value or term:name=value, separated by spaces, quoted as in a shell"
+    step = 'try: SET="max_connections=900 replica:read_buffer_size=65536"'
+    return SandboxError(f"SET: {piece!r} is not an assignment ({reason})", known, step)
 
 
 def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:

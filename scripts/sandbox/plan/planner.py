@@ -242,13 +242,7 @@ class _Builder:
         return nodes
 
     def _node(
-        self,
-        component: Component,
-        service: str,
-        spec: ServiceSpec,
-        term: str,
-        group: int | None,
-        choice: ImageChoice,
+        self, component: Component, service: str, spec: ServiceSpec, term: str, group: int | None, choice: ImageChoice
     ) -> Node:
         self.counts[service] += 1
         index = self.counts[service]

@@ -27,10 +27,7 @@ def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
 
 
 def _view(
-    stack: Stack,
-    roles: Mapping[str, ServerRole | None],
-    proved: Sequence[SettingProof] = (),
-    aside: Sequence[str] = (),
+    stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[SettingProof] = (), aside: Sequence[str] = ()
 ) -> StackData:
     """The stack as it is now, with what its servers answered about their roles and settings."""
     at = [(each.node, {"port": each.port_name, "host": each.host, "host_port": each.port}) for each in addresses(stack)]

@@ -63,6 +63,13 @@ class LoadOutput(ABC):
         return base.model_copy(update=self.figures())
 
 
+def rates(transactions: int, queries: int, reads: float, writes: float, seconds: float) -> dict[str, float]:
+    """What a phase of ``seconds`` did, and how much of it in a second, by the names of `Metrics`."""
+    done = {"tps": transactions, "qps": queries, "reads_per_s": reads, "writes_per_s": writes}
+    per_second = {name: round(number / seconds, 2) for name, number in done.items()}
+    return {**per_second, "transactions": transactions, "queries": queries, "measured_s": seconds}
+
+
 def percentile(buckets: Iterable[tuple[float, int]], percent: float) -> float | None:
     """Value at or below which ``percent`` of the events lie (nearest rank, as sysbench counts); None without events.
 
@@ -185,17 +192,11 @@ class EngineOutput(LoadOutput):
             merged.merge(kinds[name])
         queries = summary["reads"] + summary["writes"] + summary["others"]
         return {
-            "tps": round(merged.count / seconds, 2),
-            "qps": round(queries / seconds, 2),
-            "reads_per_s": round(summary["reads"] / seconds, 2),
-            "writes_per_s": round(summary["writes"] / seconds, 2),
+            **rates(merged.count, queries, summary["reads"], summary["writes"], seconds),
             **merged.latencies(),
             "latency_resolution_ms": RESOLUTION_MS,
             "latency_precision_percent": PRECISION_PERCENT,
-            "transactions": merged.count,
-            "queries": queries,
             "connections": summary["connections"],
-            "measured_s": seconds,
             "conflicts": sum(summary["conflicts"].values()),
             "conflicts_by_code": summary["conflicts"],
             "reconnects": 0,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.workloads.common.in_client import OVERTIME_S, TIMED_OUT
-from sandbox.workloads.common.load_output import LoadOutput, percentile
+from sandbox.workloads.common.load_output import LoadOutput, percentile, rates
 from sandbox.workloads.common.model import Phase, Second
 
 # sysbench.c keeps 1024 buckets from 0.001 ms to 100 s at equal ratios (sb_histogram_init).
@@ -107,20 +107,14 @@ class SysbenchOutput(LoadOutput):
         if not self.is_whole:
             return {}
         totals, seconds = self._totals, self._totals["total time"]
-        transactions, queries = int(totals["transactions"]), int(totals["total"])
+        transactions = int(totals["transactions"])
         return {
-            "tps": round(transactions / seconds, 2),
-            "qps": round(queries / seconds, 2),
-            "reads_per_s": round(totals["read"] / seconds, 2),
-            "writes_per_s": round(totals["write"] / seconds, 2),
+            **rates(transactions, int(totals["total"]), totals["read"], totals["write"], seconds),
             "latency_avg_ms": totals["avg"] if transactions else None,
             **{f"latency_p{percent}_ms": percentile(self.buckets, percent) for percent in (50, 95, 99)},
             "latency_max_ms": totals["max"] if transactions else None,
             "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
             "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
-            "transactions": transactions,
-            "queries": queries,
-            "measured_s": seconds,
             "conflicts": int(totals["ignored errors"]),
             "reconnects": int(totals["reconnects"]),
         }
