@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import TypeVar
 
 from sandbox.errors import SandboxError
@@ -123,20 +124,7 @@ def conflicts_by_code(
 
 Number = TypeVar("Number", int, float)
 _LIMIT_S = 10.0
-
-# Shell built-ins only, so that a request costs the node no process. An answer is one line.
-_COUNTERS = r"""
-cd /sys/fs/cgroup || exit
-while read -r _; do
-  printf '\036'
-  for file in cpu.stat io.stat cpuacct/cpuacct.usage blkio/blkio.throttle.io_service_bytes; do
-    [ -r "$file" ] || continue
-    printf '%s;' "${file##*/}"
-    while read -r line; do printf '%s %s;' "${file##*/}" "$line"; done <"$file"
-  done
-  printf '\n'
-done
-"""
+_COUNTERS = files(__package__).joinpath("counters.sh").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from typing import Any, Literal, Self
 
 from sandbox.errors import SandboxError
@@ -41,20 +42,7 @@ _ABILITIES = {
     "loop": ("separate disks", "modprobe loop, or a kernel that has it"),
 }
 _NO_IMAGE = "the client image is missing"
-
-# Each line: a name, `yes` or `no`, and the answer.
-_TRY = """
-try() {
-  name=$1; shift
-  if answer=$("$@" 2>&1); then echo "$name yes $answer"; else echo "$name no $(printf '%s' "$answer" | tail -n 1)"; fi
-}
-try netem tc qdisc add dev lo root netem delay 1ms
-tc qdisc del dev lo root 2>/dev/null
-try tbf tc qdisc add dev lo root tbf rate 1mbit burst 32kbit latency 400ms
-try iptables iptables -A INPUT -s 192.0.2.1 -j DROP
-try governor cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor
-try disk sh -c "df -Pm / | awk 'NR == 2 {print \\$4}'"
-"""
+_TRY = files(__package__).joinpath("abilities.sh").read_text(encoding="utf-8")
 # LOOP_CTL_GET_FREE (linux/loop.h) answers the number of a free loop device.
 _LOOP = "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82))"
 
@@ -106,15 +94,8 @@ def _read(text: str) -> dict[str, tuple[bool, str]]:
 
 
 _REACH_PATIENCE_S = 30.0
-_LISTENER, _PORT, _LISTENING = "listener", 3306, "listening"
-# It times out on its own: nothing stays behind if its parent is killed.
-_LISTEN = f"""
-import socket
-server = socket.create_server(('', {_PORT}))
-server.settimeout(60)
-print('{_LISTENING}', flush=True)
-server.accept()
-"""
+_LISTENER, _PORT = "listener", "3306"
+_LISTEN = files(__package__).joinpath("in_client", "listen.py").read_text(encoding="utf-8")
 _NETWORK_FIX = (
     "scripts/bootstrap as root, where systemd-networkd manages Docker's interfaces; else check the bridge firewall"
 )
@@ -153,7 +134,7 @@ class ReachProbe:
         if made.code:
             self._refused = made.stderr.strip()
         else:
-            self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN)
+            self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN, _PORT)
 
     def _remove(self) -> None:
         there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
@@ -181,7 +162,7 @@ class ReachProbe:
             said = next(listener.lines(), "").strip()  # empty where it ends, or is ended, without output
         finally:
             bound.cancel()
-        if said != _LISTENING:
+        if said != "listening":
             return said or "the listening container did not start"
         called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
         return called.last_error if called.code else None

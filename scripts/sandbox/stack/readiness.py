@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
@@ -28,34 +29,10 @@ _LOOK_EVERY_S = 2.0
 _TICK_S = 0.5
 _BROKEN_AT_MOST = 5
 """This many failed questions in a row are a failure, not a restart in progress."""
-_ROUND_S = 20
-"""How long the loop in the container runs on its own: if it outlives us, it ends soon."""
-_AGAIN = 75
 _PAUSE_S = 0.2
-
-# One exec for many questions (20 ms each instead of 95). Prints each new answer.
-# The shell reads the clock itself: `date` would cost a process per question while servers start.
-_LOOP = f"""
-last=
-read -r now _ </proc/uptime
-end=$((${{now%.*}} + {_ROUND_S}))
-while :; do
-  if answer=$(sh /sandbox/probe "$1" 2>&1); then
-    case $answer in  # a server may say its role at once
-      writer | reader* | stale* | detached*) role=$answer ;;
-      *) [ -z "$2" ] || role=$(sh /sandbox/probe "$2") || role= ;;
-    esac
-    [ -z "$2" ] || [ -z "$role" ] || printf 'role %s\\n' "$role"
-    printf 'ready %s\\n' "$answer"
-    exit 0
-  fi
-  [ "$answer" = "$last" ] || printf 'waiting %s\\n' "$answer"
-  last=$answer
-  read -r now _ </proc/uptime
-  [ "${{now%.*}}" -lt "$end" ] || exit {_AGAIN}
-  sleep 0.1
-done
-"""
+_LOOP = files(__package__).joinpath("ready.sh").read_text(encoding="utf-8")
+_AGAIN = 75
+"""Its exit code when it has asked for long enough, and must be started again."""
 
 
 @dataclass(frozen=True, slots=True)

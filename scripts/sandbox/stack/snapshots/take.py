@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from sandbox.errors import MachineError
@@ -19,15 +20,7 @@ from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_stopped, snapshot_mount
 from sandbox.stack.stack import Stack, is_server
 
-_PAUSED = """
-exec 2>/dev/null
-for id; do docker pause "$id" >/dev/null & done; wait
-echo paused
-read -r _
-for id; do docker unpause "$id" >/dev/null & done; wait
-"""
-"""Unpauses when its input ends, also because its parent was killed."""
-
+_PAUSE = files(__package__).joinpath("pause.sh").read_text(encoding="utf-8")
 _POSITION = """
 select group_concat(variable_value order by variable_name desc separator ':') from information_schema.global_status
 where variable_name in ('wsrep_local_state_uuid', 'wsrep_last_committed')
@@ -128,7 +121,7 @@ class _Capture:
 @contextmanager
 def _paused(servers: Sequence[Container]) -> Iterator[None]:
     """Pauses every server for the block; they run again after it, even if this process is killed meanwhile."""
-    guard = begin_stream(["sh", "-c", _PAUSED, "sh", *(each.id for each in servers)], stdin=True)
+    guard = begin_stream(["sh", "-c", _PAUSE, "sh", *(each.id for each in servers)], stdin=True)
     try:
         next(guard.lines(), "")
         yield
