@@ -13,7 +13,7 @@ from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.plan.model import UserFile
 from sandbox.stack.engine import CommandStream
 from sandbox.stack.inventory import helper_options
-from sandbox.stack.locks import LOCK_PATIENCE_S, locked
+from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent
 from sandbox.stack.stack import Stack
@@ -181,8 +181,7 @@ class Address:
 
 def publish(stack: Stack, on_event: OnEvent) -> Stack:
     """Publishes every port of every node; harmless when repeated. SandboxError (exit 4) where the engine refuses."""
-    wait = Note("another command is working on the stack; waiting for it")
-    with locked(stack.project, lambda: on_event(wait), LOCK_PATIENCE_S):
+    with locked_stack(stack.project, stack.name, on_event):
         stack = stack.refreshed()
         publisher = stack.publisher
         if publisher is None or publisher.state == "created":  # its making failed half-way

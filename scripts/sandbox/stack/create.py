@@ -13,18 +13,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sandbox.plan.compose import PROJECT, compose_text
-from sandbox.stack.engine import CommandGroup, Docker
+from sandbox.stack.engine import CommandGroup, Docker, RefusedError
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ExecResult
-
-
-class RefusedError(Exception):
-    """The engine rejected a command of the start."""
-
-    def __init__(self, argv: Sequence[str], answer: ExecResult) -> None:
-        super().__init__(answer.stderr)
-        self.argv, self.answer = argv, answer
-
 
 Commands = Mapping[tuple[str, ...], str | None]
 """Words of a command → its input: passwords go this way and never to disk."""

@@ -52,7 +52,7 @@ class Pending:
         """Standard output. Raises SandboxError (exit 4) where the command failed."""
         answer = self.answer(timeout_s)
         if answer.code:
-            raise problem(self.argv, answer)
+            raise RefusedError(self.argv, answer)
         return answer.stdout
 
     def kill(self) -> None:
@@ -126,6 +126,33 @@ class CommandGroup:
             each.kill()
 
 
+_KNOWN_PROBLEMS = (
+    (("permission denied while trying to connect",), "this user has no permission to access the Docker engine", None,
+     'try: sudo usermod -aG docker "$USER"   (then log in again)'),
+    (("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
+      "failed to connect to the docker API"), "the Docker engine does not answer", None, "try: make doctor"),
+    (("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'"),
+     "this docker client has no Compose v2", "2.23.1 or newer is required",
+     "try: scripts/bootstrap   (installs the plugin)"),
+)  # fmt: skip
+"""What the client says → what is wrong, what would be right (None: the client's last line), the next step."""
+
+
+class RefusedError(MachineError):
+    """A client command that failed, with its words and answer."""
+
+    def __init__(self, argv: Sequence[str], answer: ExecResult) -> None:
+        text = answer.stderr.strip() or answer.stdout.strip()
+        last = text.rpartition("\n")[2] or f"exit code {answer.code}"
+        lines = f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor"
+        for signs, what, known, next_step in _KNOWN_PROBLEMS:
+            if any(sign in text for sign in signs):
+                lines = what, known or last, next_step
+                break
+        super().__init__(*lines)
+        self.argv, self.answer = argv, answer
+
+
 class Docker:
     """The engine that the user's `docker` talks to."""
 
@@ -188,25 +215,3 @@ def _end_group(process: "subprocess.Popen[str]") -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(patience)
             return
-
-
-_KNOWN_PROBLEMS = (
-    (("permission denied while trying to connect",), "this user has no permission to access the Docker engine", None,
-     'try: sudo usermod -aG docker "$USER"   (then log in again)'),
-    (("Cannot connect to the Docker daemon", "error during connect", "Is the docker daemon running",
-      "failed to connect to the docker API"), "the Docker engine does not answer", None, "try: make doctor"),
-    (("is not a docker command", "unknown command: docker compose", "unknown shorthand flag: 'p'"),
-     "this docker client has no Compose v2", "2.23.1 or newer is required",
-     "try: scripts/bootstrap   (installs the plugin)"),
-)  # fmt: skip
-"""What the client says → what is wrong, what would be right (None: the client's last line), the next step."""
-
-
-def problem(argv: Sequence[str], answer: ExecResult) -> MachineError:
-    """The three lines for a client command that failed."""
-    text = answer.stderr.strip() or answer.stdout.strip()
-    last = text.rpartition("\n")[2] or f"exit code {answer.code}"
-    for signs, what, known, next_step in _KNOWN_PROBLEMS:
-        if any(sign in text for sign in signs):
-            return MachineError(what, known or last, next_step)
-    return MachineError(f"docker {argv[0]} failed with exit code {answer.code}", last, "try: make doctor")

@@ -13,9 +13,9 @@ from sandbox.errors import MachineError
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, inventory
-from sandbox.stack.locks import LOCK_PATIENCE_S, locked
+from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, choose_project, project_name, stack_name
-from sandbox.stack.protocol import NodeEvent, Note, OnEvent
+from sandbox.stack.protocol import NodeEvent, OnEvent
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.snapshots.background import give_up
 from sandbox.stack.stack import Stack
@@ -121,9 +121,8 @@ def clean(projects: Mapping[str, str], on_event: OnEvent, docker: Docker) -> lis
 
 def _remove_locked(project: str, name: str, on_event: OnEvent, docker: Docker) -> Removed:
     """Waits for a start in progress, or for a Compose that outlived one: it would add to what is being removed."""
-    wait = Note(f"another command is working on the stack '{name}'; waiting for it")
     give_up(project)
-    with locked(project, lambda: on_event(wait), LOCK_PATIENCE_S):
+    with locked_stack(project, name, on_event):
         return remove_project(project, name, docker)
 
 

@@ -4,10 +4,11 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sandbox.errors import MachineError
+from sandbox.stack.protocol import Note, OnEvent
 
 LOCK_PATIENCE_S = 60.0
 """How long a command waits for another one that is working on its stack."""
@@ -47,6 +48,12 @@ def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = No
         _acquire(descriptor, name, on_wait, patience_s)
         os.ftruncate(descriptor, 0)  # what the last holder left in it
         yield descriptor
+
+
+def locked_stack(project: str, name: str, on_event: OnEvent) -> AbstractContextManager[int]:
+    """Only one command at a time makes, publishes or removes a stack. SandboxError (exit 4) after a minute."""
+    wait = Note(f"another command is working on the stack '{name}'; waiting for it")
+    return locked(project, lambda: on_event(wait), LOCK_PATIENCE_S)
 
 
 @contextmanager

@@ -13,14 +13,14 @@ from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import Secrets
 from sandbox.stack.access import publish, run_init
-from sandbox.stack.create import RefusedError, create, fill, start, volume_mount
-from sandbox.stack.engine import Docker, Pending, problem
+from sandbox.stack.create import create, fill, start, volume_mount
+from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory, stack_inputs
 from sandbox.stack.lifecycle import remove_project, start_idle
-from sandbox.stack.locks import LOCK_PATIENCE_S, locked
+from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
-from sandbox.stack.protocol import ExecResult, NodeEvent, Note, OnEvent, ServerRole
+from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots.restore import (
@@ -110,9 +110,8 @@ class _Start:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Only one command at a time makes or removes a stack; a Compose that outlives us keeps the lock."""
-        wait = Note(f"another command is working on the stack '{self.options.name}'; waiting for it")
-        with locked(self.project, lambda: self.on_event(wait), LOCK_PATIENCE_S) as self._lock:
+        """Of this stack; a Compose that outlives us keeps it."""
+        with locked_stack(self.project, self.options.name, self.on_event) as self._lock:
             yield
 
     @contextmanager
@@ -219,12 +218,12 @@ class _Start:
         self.made = True
         try:
             self._create_and_start(document, filling)
-        except (RefusedError, NotRestoredError) as problem:
+        except (RefusedError, NotRestoredError) as failure:
             remove_project(self.project, self.options.name, self.docker)
             self.made = False
-            if isinstance(problem, NotRestoredError):
-                raise
-            raise _not_started(problem.argv, problem.answer, self.plan) from problem
+            if isinstance(failure, RefusedError):
+                _explain(failure, self.plan)
+            raise
         return Stack(containers(self.docker, self.project), self.docker)
 
     def _create_and_start(self, document: dict[str, Any], filling: Filling | None) -> None:
@@ -285,10 +284,10 @@ def _shown(value: object) -> str:
     return " ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)[:16]
 
 
-def _not_started(argv: Sequence[str], answer: ExecResult, plan: Plan) -> SandboxError:
-    """Compose could not create the stack: nothing of it ran, and what it created is removed."""
+def _explain(refused: RefusedError, plan: Plan) -> None:
+    """Raises SandboxError (exit 4) where the engine's reason is known. Nothing ran, and what was created is removed."""
+    reason = refused.answer.last_error
     for sign, next_step in _KNOWN_REFUSALS.items():
-        if sign in answer.last_error.lower():
+        if sign in reason.lower():
             step = next_step.format(profile=plan.profile)
-            return MachineError(f"the engine cannot start {plan.profile}", answer.last_error, step)
-    return problem(argv, answer)
+            raise MachineError(f"the engine cannot start {plan.profile}", reason, step) from refused

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.stack.engine import CommandStream, Docker, Pending, problem
+from sandbox.stack.engine import CommandStream, Docker, Pending, RefusedError
 from sandbox.stack.protocol import ExecResult
 
 INFO = {
@@ -44,7 +44,7 @@ class FakePending(Pending):
     def output(self, timeout_s: float | None = None) -> str:
         """Its standard output, or the three lines of its failure."""
         if self._reply.code:
-            raise problem(self.argv, self._reply)
+            raise RefusedError(self.argv, self._reply)
         return self._reply.stdout
 
     def kill(self) -> None:

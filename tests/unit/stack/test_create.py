@@ -16,8 +16,8 @@ import pytest
 
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.templates import PLACEHOLDER
-from sandbox.stack.create import RefusedError, create, fill, node_archive, start, volume_mount
-from sandbox.stack.engine import Docker
+from sandbox.stack.create import create, fill, node_archive, start, volume_mount
+from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.inventory import containers
 from sandbox.stack.locks import claimed, locked
 from unit.stack.fake_docker import FakeDocker, answer

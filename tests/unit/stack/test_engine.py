@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.engine import Docker, problem
+from sandbox.stack.engine import Docker, RefusedError
 from unit.stack.fake_docker import answer
 
 CLIENT = f"""#!/bin/sh
@@ -81,6 +81,6 @@ def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkey
     ],
 )  # fmt: skip
 def test_known_failures_say_what_helps(stderr: str, what: str, next_step: str) -> None:
-    told = problem(["ps"], answer(code=1, stderr=stderr))
+    told = RefusedError(["ps"], answer(code=1, stderr=stderr))
     assert what in told.what
     assert next_step in told.next_step
