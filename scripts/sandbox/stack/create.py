@@ -62,17 +62,13 @@ def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     Servers come first, since they take longest to become ready. A replica comes after its source: if it were ready
     first, it would find no source and retry a whole second later.
     """
-    for wave in range(len(_FIRST) + 1):
-        commands = [("start", each.id) for each in containers if _wave(each) == wave]
-        _side_by_side(docker, dict.fromkeys(commands), lock)
+    waves = [[each for each in containers if each.kind == kind] for kind in _FIRST]
+    for wave in [*waves, [each for each in containers if each.kind not in _FIRST]]:
+        _side_by_side(docker, dict.fromkeys(("start", each.id) for each in wave), lock)
 
 
 _FIRST = ("database", "replica")
 """Kinds of the waves before the last one."""
-
-
-def _wave(container: Container) -> int:
-    return _FIRST.index(container.kind) if container.kind in _FIRST else len(_FIRST)
 
 
 def _side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:

@@ -8,7 +8,7 @@ import json
 import re
 import tarfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.images import Availability, Catalog, Lock, built_alias
 from sandbox.plan.model import Plan
 from sandbox.results.store import write_atomically
-from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 
 IMAGES = CHECKOUT / "images"
@@ -47,7 +47,11 @@ def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catal
     listing = docker.begin("image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
     labels = docker.begin("image", "inspect", "--format", _LABELS, *aliases)
     local = frozenset(listing.output().split())
-    return Availability(local - _outdated(labels, aliases), cache(lambda: registry_reachable(docker)), lock)
+    outdated = set()
+    # The client fails for those that are missing, and prints an empty line where it found none at all.
+    for found in map(json.loads, filter(None, labels.answer().stdout.splitlines())):
+        outdated |= {tag for tag in found["tags"] if tag in aliases and found["recipe"] != recipe(aliases[tag])}
+    return Availability(local - outdated, cache(lambda: registry_reachable(docker)), lock)
 
 
 _LABELS = f'{{"tags":{{{{json .RepoTags}}}},"recipe":{{{{json (index .Config.Labels "{RECIPE_LABEL}")}}}}}}'
@@ -61,17 +65,6 @@ def built_folders(catalog: Catalog) -> dict[str, str]:
         for series, entry in image.series.items()
         if entry.build
     }
-
-
-def _outdated(labels: Pending, folders: Mapping[str, str]) -> set[str]:
-    """Local aliases that were built from another recipe.
-
-    The client fails for those that are missing, and prints an empty line where it found none at all.
-    """
-    outdated = set()
-    for found in map(json.loads, filter(None, labels.answer().stdout.splitlines())):
-        outdated |= {tag for tag in found["tags"] if tag in folders and found["recipe"] != recipe(folders[tag])}
-    return outdated
 
 
 @cache
@@ -194,15 +187,11 @@ def _load(path: Path, variable: str, own: str, docker: Docker) -> str:
             docker.ask("tag", identity, own)
         finally:
             for name, owner in before.items():
-                _give_back(name, owner, docker)
+                if owner is None:
+                    docker.answer("rmi", name)
+                elif image_id(docker, name) != owner:
+                    docker.ask("tag", owner, name)
     return identity
-
-
-def _give_back(name: str, owner: str | None, docker: Docker) -> None:
-    if owner is None:
-        docker.answer("rmi", name)
-    elif image_id(docker, name) != owner:
-        docker.ask("tag", owner, name)
 
 
 def _names_in(path: Path, variable: str) -> list[str]:

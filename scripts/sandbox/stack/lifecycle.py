@@ -132,11 +132,9 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
     Raises SandboxError (exit 4) with the engine's reason where something stays.
     """
     first = found = inventory(docker, project)
-    problem = ""
-    for _ in range(_ROUNDS):
-        if found.empty:
-            return Removed(name, len(first.containers), len(first.networks), len(first.volumes))
-        problem = _remove(found, docker)
+    problem, rounds = "", 0
+    while not found.empty and rounds < _ROUNDS:
+        problem, rounds = _remove(found, docker), rounds + 1
         found = inventory(docker, project)
     if found.empty:
         return Removed(name, len(first.containers), len(first.networks), len(first.volumes))

@@ -221,19 +221,18 @@ class Readiness:
 
     def _check_bound(self, name: str) -> None:
         waiting, seconds = self._open[name], self._clock() - self._began
-        if seconds < waiting.limit_s - QUIET_S or self._waits_for_a_server(waiting):
+        is_proxy = waiting.container.kind == "proxy"
+        if is_proxy and any(is_server(each.container) for each in self._open.values()):
+            return  # their bounds apply to it too
+        if seconds < waiting.limit_s - QUIET_S:
             return
         self._look_at_log(waiting, seconds)
         # A proxy logs each of its own attempts: that is not progress.
-        moving = waiting.container.kind != "proxy" and seconds - waiting.log_moved_s < QUIET_S
+        moving = not is_proxy and seconds - waiting.log_moved_s < QUIET_S
         if seconds >= waiting.limit_s * (MOVING_FACTOR if moving else 1):
             expected = waiting.container.about.get("expected") or "success"
             last = waiting.answer or "none"
             self._fail(name, f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last})")
-
-    def _waits_for_a_server(self, waiting: _Waiting) -> bool:
-        """Whether it is a proxy of servers that are not ready: their bounds apply to it too."""
-        return waiting.container.kind == "proxy" and any(is_server(each.container) for each in self._open.values())
 
     def _look_at_log(self, waiting: _Waiting, seconds: float) -> None:
         """Notes whether the last line of the log has changed."""

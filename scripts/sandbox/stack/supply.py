@@ -128,7 +128,9 @@ class Acquisition:
         if code:
             show("failed")
             self._on_event(LogTail(choice.reference, tuple(tail)))
-            raise _not_built(choice, tail)
+            what, known, next_step = ["", "", "", *tail][-3:]  # the script ends with its own three-line error
+            step = f"try: {next_step.removeprefix('Next: ')}"
+            raise MachineError(what or f"{choice.reference} cannot be built", known, step)
         if not self._up_to_date(choice.reference, folder):
             raise MachineError(
                 f"images/lock.yaml pins {choice.reference}, which the package archive no longer has",
@@ -187,12 +189,4 @@ def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:
         f"{choice.reference} cannot be pulled",
         tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason",
         f"try: docker pull {choice.reference}",
-    )
-
-
-def _not_built(choice: ImageChoice, tail: list[str]) -> SandboxError:
-    """The script ends with its own three-line error."""
-    what, known, next_step = ["", "", "", *tail][-3:]
-    return MachineError(
-        what or f"{choice.reference} cannot be built", known, f"try: {next_step.removeprefix('Next: ')}"
     )

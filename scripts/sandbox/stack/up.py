@@ -84,7 +84,8 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
     with start.undone_on_interrupt():
         refuse_unavailable(plan, docker)
         if needs_supply(plan):
-            start.refuse_another()  # not after minutes of building
+            if found := containers(docker, start.project):
+                start.of_this_plan(found)  # refused now, not after minutes of building
             start.announce()
             ensure_images(plan, on_event, docker)
         with start.lock():
@@ -134,12 +135,8 @@ class _Start:
             again = f"try: make up{option} PROFILE={self.plan.profile}"
             raise _interrupted("interrupted", "everything that was started has been removed", again) from None
 
-    def refuse_another(self) -> None:
-        """Raises SandboxError (exit 2) where another plan's stack has the name."""
-        if found := containers(self.docker, self.project):
-            self._of_this_plan(found)
-
-    def _of_this_plan(self, found: Sequence[Container]) -> Stack:
+    def of_this_plan(self, found: Sequence[Container]) -> Stack:
+        """The stack of these containers. Raises SandboxError (exit 2) where it is another plan's."""
         stack = Stack(found, self.docker)
         if stack.plan != plan_hash(self.plan):
             raise _another_stack(stack, self.plan)
@@ -175,7 +172,7 @@ class _Start:
         """
         if all(each.state == "created" for each in found):
             return None
-        stack = self._of_this_plan(found)
+        stack = self.of_this_plan(found)
         missing = {node.name for node in self.plan.nodes} - {each.node for each in stack.members}
         if not missing:
             return stack
@@ -188,9 +185,7 @@ class _Start:
 
     def _make(self) -> Stack:
         secrets = draw_secrets(self.plan)
-        wanted = self.options.restore and not self.options.base_directories_only
-        snapshot = usable(self.docker, self.plan, self.options.snapshot_key) if wanted else None
-        filling = from_snapshot(snapshot) if snapshot else self._from_base_directories(secrets.uuid)
+        filling = self._filling(secrets.uuid) if self.options.restore else None
         try:
             if filling is not None:
                 chosen = self.options.base_directories_only or self.options.snapshot_key
@@ -201,10 +196,12 @@ class _Start:
             self.on_event(Note(f"it cannot be restored ({problem}); starting from nothing"))
         return self._made_from(None, secrets)
 
-    def _from_base_directories(self, uuid: str) -> Filling | None:
-        if not self.options.restore:
-            return None
-        base_directories = usable_base_directories(self.docker, self.options.base_directories())
+    def _filling(self, uuid: str) -> Filling | None:
+        """From its snapshot, else from base data directories, where there are any. ``uuid``: of a new cluster."""
+        options = self.options
+        if not options.base_directories_only and (found := usable(self.docker, self.plan, options.snapshot_key)):
+            return from_snapshot(found)
+        base_directories = usable_base_directories(self.docker, options.base_directories())
         return from_base_directories(self.plan, base_directories, uuid) if base_directories else None
 
     def _made_from(self, filling: Filling | None, secrets: Secrets) -> Stack:
@@ -230,7 +227,11 @@ class _Start:
         """Fills volumes while containers are created and get their files. RefusedError, NotRestoredError."""
         filled = threading.Event()
         with ThreadPoolExecutor(max_workers=1) as beside:
-            filler = beside.submit(self._fill_volumes, document, filling, filled.set) if filling else None
+            filler = None
+            if filling:
+                mounts = [volume_mount(document, self.project, name) for name in filling.sources]
+                image = self.plan.client.image
+                filler = beside.submit(fill_volumes, self.docker, filling, mounts, image, self.identity, filled.set)
             create(self.docker, document, self.project, self._lock)
             made = [each for each in containers(self.docker, self.project) if each.kind != HELPER]
             fill(self.docker, document, made, self._lock)
@@ -242,11 +243,6 @@ class _Start:
             start(self.docker, made, self._lock)
             if filler:
                 filler.result()
-
-    def _fill_volumes(self, document: Mapping[str, Any], filling: Filling, filled: Callable[[], object]) -> None:
-        """``filled`` is called when the files are in place, while the container that copied them is still ending."""
-        mounts = [volume_mount(document, self.project, name) for name in filling.sources]
-        fill_volumes(self.docker, filling, mounts, self.plan.client.image, self.identity, filled)
 
 
 def _interrupted(what: str, known: str, next_step: str) -> SandboxError:

@@ -104,7 +104,7 @@ def main(project: str, wanted: str) -> None:
 
     The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes unfinished work.
     """
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     begin = time.monotonic()
     try:
         done = _keep(project, json.loads(wanted))
@@ -127,10 +127,6 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []
     return ", ".join(done)
-
-
-def _stop(*_: object) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

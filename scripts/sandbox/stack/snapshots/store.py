@@ -231,15 +231,15 @@ class CopyHelper:
         return answer["bytes"] if isinstance(answer["bytes"], int) else None
 
 
-def copy_stopped(docker: Docker, image: str, owner: Identity, mounts: Sequence[str]) -> int:
-    """Copies all at /from, of stopped servers, into the snapshot; returns its size in bytes. SandboxError (exit 4)."""
-    names = [mount.partition(":/from/")[2].removesuffix(":ro") for mount in mounts if ":/from/" in mount]
-    with CopyHelper(docker, image, owner, mounts) as helper:
+def copy_mounts(key: str, sources: Mapping[str, str]) -> list[str]:
+    """Mounts of a helper that copies volumes (name in the snapshot → volume) into the snapshot of a key."""
+    return [f"{volume_name(key)}:/snapshot", *(f"{volume}:/from/{name}:ro" for name, volume in sources.items())]
+
+
+def copy_stopped(docker: Docker, image: str, owner: Identity, key: str, sources: Mapping[str, str]) -> int:
+    """Copies volumes of stopped servers, as for `copy_mounts`; returns the snapshot's bytes. SandboxError (exit 4)."""
+    names = list(sources)
+    with CopyHelper(docker, image, owner, copy_mounts(key, sources)) as helper:
         for work in ("first", "second"):
             helper.ask(work, names)
         return helper.ask("finish", names) or 0
-
-
-def snapshot_mount(volume: str) -> str:
-    """The mount of the volume of a snapshot in the making."""
-    return f"{volume}:/snapshot"

@@ -17,7 +17,7 @@ from sandbox.stack.inventory import Container, helper_options, owner_options
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.restore import usable
-from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_stopped, snapshot_mount
+from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_mounts, copy_stopped
 from sandbox.stack.stack import Stack, is_server
 
 _PAUSE = files(__package__).joinpath("pause.sh").read_text(encoding="utf-8")
@@ -75,8 +75,7 @@ class _Capture:
         self.copier = str(client["Image"])
         self.images = {str(item["Config"]["Image"]): str(item["Image"]) for item in inspected}
         self.volumes = _volumes(stack, inspected)
-        self.mounts = [snapshot_mount(store.volume_name(wish.key))]
-        self.mounts += [f"{stack.project}_{name}:/from/{name}:ro" for name in self.volumes]
+        self.sources = {name: f"{stack.project}_{name}" for name in self.volumes}
 
     def stored(self, copy: Callable[[], Facts | None]) -> Facts | None:
         """Puts into the snapshot store what one of the two methods below copies."""
@@ -84,8 +83,8 @@ class _Capture:
 
     def of_idle_servers(self) -> Facts | None:
         """Pauses the servers for the end of the copy; None where one of them wrote meanwhile."""
-        names = list(self.volumes)
-        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, self.mounts) as helper:
+        names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
+        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts) as helper:
             helper.ask("first", names)
             before = self._positions()
             with _paused(self.servers):
@@ -96,7 +95,7 @@ class _Capture:
 
     def of_stopped_servers(self) -> Facts:
         """Their position is in their data."""
-        size = copy_stopped(self.stack.docker, self.copier, self.stack.identity, self.mounts)
+        size = copy_stopped(self.stack.docker, self.copier, self.stack.identity, self.wish.key, self.sources)
         return self._facts(dict.fromkeys(each.node for each in self.servers), size)
 
     def _facts(self, positions: dict[str, str | None], size: int) -> Facts:
@@ -184,7 +183,7 @@ class _FirstStart:
         """Starts the server for the first time, until it answers, and shuts it down cleanly."""
         for name in self.targets:
             self.docker.ask("volume", "create", *owner_options(self.identity), self._volume(name))
-        self.container = self.docker.ask("create", *self._options(), self.node.image, *self._arguments()).strip()
+        self.container = self.docker.ask("create", *self._words_of_create()).strip()
         self.docker.ask("cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0))
         self.docker.ask("start", self.container)
         self.docker.ask("exec", self.container, "sh", "-c", _UNTIL_READY)
@@ -193,29 +192,25 @@ class _FirstStart:
         if code != "0":
             raise MachineError(f"{self.node.image} did not shut down cleanly", f"exit code {code}", "try: make doctor")
 
-    def _options(self) -> list[str]:
+    def _words_of_create(self) -> list[str]:
         options = ["--network", "none", "--hostname", self.node.name, *helper_options(self.identity, node=_NODE)]
         options += ["--user", self.service["user"]] if "user" in self.service else []
         for name, value in self.service.get("environment", {}).items():
             options += ["--env", unescaped(f"{name}={value}")]
         for name, target in self.targets.items():
             options += ["--volume", f"{self._volume(name)}:{target}"]
-        entrypoint = self.service.get("entrypoint")
-        return options + (["--entrypoint", unescaped(entrypoint[0])] if entrypoint else [])
-
-    def _arguments(self) -> list[str]:
-        return [unescaped(word) for word in [*self.service.get("entrypoint", [])[1:], *self.service.get("command", [])]]
+        entrypoint = [unescaped(word) for word in self.service.get("entrypoint", [])]
+        options += ["--entrypoint", entrypoint[0]] if entrypoint else []
+        return [*options, self.node.image, *entrypoint[1:], *map(unescaped, self.service.get("command", []))]
 
     def copied(self) -> Facts:
         """Copies the directory as a snapshot of the plan."""
-        key, names = plan_hash(self.plan), list(self.targets)
-        mounts = [snapshot_mount(store.volume_name(key))]
-        mounts += [f"{self._volume(name)}:/from/{name}:ro" for name in names]
-        size = copy_stopped(self.docker, self.plan.client.image, self.identity, mounts)
+        key, sources = plan_hash(self.plan), {name: self._volume(name) for name in self.targets}
+        size = copy_stopped(self.docker, self.plan.client.image, self.identity, key, sources)
         image_id = self.docker.ask("image", "inspect", "--format", "{{.Id}}", self.node.image).strip()
         return Facts(
             key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
-            uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(names, self.node.name),
+            uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(sources, self.node.name),
             bytes=size, made_unix_s=time.time(),
         )  # fmt: skip
 

@@ -25,14 +25,17 @@ CHANGED_MEANWHILE = 1
 """tar's exit code where a file changed while it was read: the second pass reads it again."""
 
 
-def archive(name: str, level: int, compress: bool) -> None:
-    """One pass over a volume: everything (0), or what changed since the first one (1), by tar's own record."""
+def archive(name: str, level: int) -> None:
+    """One pass over a volume: everything (0), or what changed since the first one (1), by tar's own record.
+
+    The second one is not compressed: the servers are paused, and every moment counts.
+    """
     listing = f"--listed-incremental={SNAPSHOT / name}.listing"
     left_out = [f"--exclude={pattern}" for pattern in LEFT_OUT]
     target = SNAPSHOT / f"{name}.{level}.tar"
     command = ["tar", "-C", str(SOURCES / name), "-c", "--anchored", "--numeric-owner", listing, *left_out, "."]
     with target.open("wb") as file:
-        if not compress:
+        if level == 1:
             done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, check=False)
         else:
             with subprocess.Popen(["zstd", "-q", "-1", "-c"], stdin=subprocess.PIPE, stdout=file) as squeezer:
@@ -44,16 +47,10 @@ def archive(name: str, level: int, compress: bool) -> None:
         sys.exit(done.stderr.decode(errors="replace").strip().rpartition("\n")[2])
 
 
-def first_pass(names: list[str]) -> None:
-    """Everything, while the servers run."""
+def one_pass(names: list[str], level: int) -> None:
+    """Everything, while the servers run (0); what changed since, while they are paused (1)."""
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda name: archive(name, 0, compress=True), names))
-
-
-def second_pass(names: list[str]) -> None:
-    """What changed since, while the servers are paused: not compressed, since every moment counts."""
-    with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda name: archive(name, 1, compress=False), names))
+        list(pool.map(lambda name: archive(name, level), names))
 
 
 def finish(names: list[str]) -> int:
@@ -97,8 +94,8 @@ def set_position(folder: Path, uuid: str, seqno: str) -> None:
 
 
 WORK: dict[str, Callable[..., int | None]] = {
-    "first": first_pass,
-    "second": second_pass,
+    "first": lambda names: one_pass(names, 0),
+    "second": lambda names: one_pass(names, 1),
     "finish": finish,
     "restore": restore,
 }
