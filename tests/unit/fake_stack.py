@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import SandboxError
+from sandbox.results.record import Inputs
 from sandbox.stack.protocol import (
     Engine,
     EntryPoint,
@@ -16,7 +17,6 @@ from sandbox.stack.protocol import (
     RunningStack,
     ServerRole,
     SettingProof,
-    StackInputs,
     StackNode,
     Stream,
 )
@@ -127,7 +127,7 @@ class FakeStack:
     streams: list[FakeStream] = field(default_factory=list)
     name: str = "default"
     profile: str = "mysql@9.7+replica1"
-    inputs: StackInputs = field(default_factory=lambda: StackInputs(assignments=("innodb_io_capacity=200",), cpus="1"))
+    inputs: Inputs = field(default_factory=lambda: Inputs(assignments=["innodb_io_capacity=200"], cpus="1"))
     variables: dict[str, str] = field(
         default_factory=lambda: {
             "innodb_flush_log_at_trx_commit": "1",

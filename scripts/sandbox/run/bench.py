@@ -11,7 +11,7 @@ from sandbox import __version__
 from sandbox.errors import ExitCode, MachineError
 from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
-from sandbox.results.record import PreparationRecord, Record, Status
+from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run import counters, judge
 from sandbox.run.machine import host_load
@@ -126,11 +126,7 @@ def prove_settings(run: Run) -> None:
 
 def prepare(run: Run) -> None:
     """Prepares the data for the first phase."""
-    run.preparation = _prepare(run)
-
-
-def _prepare(run: Run) -> PreparationRecord | None:
-    return run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
+    run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
 
 
 def warm_up(run: Run) -> None:
@@ -145,7 +141,7 @@ def warm_up(run: Run) -> None:
         run.load_command = outcome.command
         raise RunEndedError("failed", f"during the warm-up: {outcome.failure}")
     if run.workload.consumes_data:
-        _prepare(run)
+        run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
 
 
 def catch_up(run: Run) -> None:

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from importlib.resources import files
-from typing import TypeVar
 
 from sandbox.errors import SandboxError
 from sandbox.stack.protocol import RunningStack, StackNode
@@ -122,7 +121,6 @@ def conflicts_by_code(
     return {code: count for code, count in {**counted, "other": rest}.items() if count}
 
 
-Number = TypeVar("Number", int, float)
 _LIMIT_S = 10.0
 _COUNTERS = files(__package__).joinpath("counters.sh").read_text(encoding="utf-8")
 
@@ -177,16 +175,13 @@ def _bytes(lines: list[list[str]], key: str, word: str) -> int | None:
 
 def used(before: Mapping[str, Usage], after: Mapping[str, Usage]) -> dict[str, Usage]:
     """Usage of each node in between; without nodes that restarted, whose counters started from zero."""
-    pairs = {name: (before[name], last) for name, last in after.items() if name in before}
-    grown = {name: (first, last) for name, (first, last) in pairs.items() if (last.cpu_s or 0) >= (first.cpu_s or 0)}
-    return {
-        name: Usage(
-            _less(first.cpu_s, last.cpu_s),
-            _less(first.read_bytes, last.read_bytes),
-            _less(first.written_bytes, last.written_bytes),
-        )
-        for name, (first, last) in grown.items()
-    }
+    grown = {}
+    for name, last in after.items():
+        first = before.get(name)
+        if first is not None and (last.cpu_s or 0) >= (first.cpu_s or 0):
+            pairs = zip(astuple(first), astuple(last), strict=True)
+            grown[name] = Usage(*(None if None in pair else pair[1] - pair[0] for pair in pairs))
+    return grown
 
 
 def cpu_per_transaction(
@@ -212,7 +207,3 @@ def _per_transaction(usage: Mapping[str, Usage], names: list[str], transactions:
     if not transactions or not names or len(known) < len(names):
         return None
     return round(1000 * sum(known) / transactions, 6)
-
-
-def _less(first: Number | None, last: Number | None) -> Number | None:
-    return None if first is None or last is None else last - first

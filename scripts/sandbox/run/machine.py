@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sandbox.errors import SandboxError
 from sandbox.results.calibration import Calibration
-from sandbox.results.record import Environment, HostLoad, Inputs, Part
+from sandbox.results.record import Environment, HostLoad, Part
 from sandbox.results.store import write_atomically
 from sandbox.run import in_client
 from sandbox.run.counters import ServerState
@@ -25,7 +25,6 @@ def take_fingerprint(
     """Asks the engine and the client node, never the machine that this process runs on. Raises SandboxError."""
     engine = stack.engine()
     machine = ask_script(stack, client, in_client.__name__, "fingerprint", None)
-    inputs = asdict(stack.inputs)
     return Environment(
         **{**shared(Environment, engine), **machine},
         engine_version=engine.version,
@@ -34,7 +33,7 @@ def take_fingerprint(
             for server in servers
             if server.has_container and server.name in before
         },
-        inputs=Inputs(**{**inputs, "assignments": list(inputs["assignments"])}),
+        inputs=stack.inputs,
     )
 
 

@@ -79,6 +79,9 @@ def _know_environment(run: Run) -> None:
 
 def compose_record(run: Run, status: Status, reason: str | None) -> Record:
     """The record of a run, with passwords masked in all text from a server or a tool."""
+    entry = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered)
+    command = list(run.load_command) if run.load_command else None
+    found = {"entry": entry, "preparation": run.preparation, "load_command": command}
     return Record(
         run_id=run.run_id,
         profile=run.stack.profile,
@@ -91,7 +94,7 @@ def compose_record(run: Run, status: Status, reason: str | None) -> Record:
         reason=mask(reason, run.secrets) if reason else None,
         command=list(run.request.command),
         nodes=[_node(run, node) for node in run.nodes],
-        workload=_workload(run),
+        workload=_asked(run.request).model_copy(update=found),
         metrics=run.metrics,
         status_delta={
             name: status_delta(first, run.after[name]) for name, first in run.before.items() if name in run.after
@@ -111,13 +114,6 @@ def _node(run: Run, node: StackNode) -> NodeRecord:
         **shared(NodeRecord, node),
         **(asdict(usage) if usage else {}),
     )
-
-
-def _workload(run: Run) -> WorkloadRecord:
-    where = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered)
-    command = list(run.load_command) if run.load_command else None
-    found = {"entry": where, "preparation": run.preparation, "load_command": command}
-    return _asked(run.request).model_copy(update=found)
 
 
 def _asked(asked: BenchRequest) -> WorkloadRecord:

@@ -140,10 +140,8 @@ def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:
     """Entry points of external servers, by group; the client knows their addresses."""
     client = next((node for node in nodes if node.kind == "client"), None)
     urls: Mapping[str, str] = client.about.get("externals", {}) if client else {}
-    return {int(group): external_entry(int(group), url) for group, url in urls.items()}
-
-
-def external_entry(group: int, url: str) -> EntryPoint:
-    """``mysql://user@host:3306/db`` as an entry point."""
-    at = external_address(url)
-    return EntryPoint(f"external{group}", at.host, at.port, group, "external", user=at.user, schema=at.schema)
+    found = {int(group): external_address(url) for group, url in urls.items()}
+    return {
+        group: EntryPoint(f"external{group}", at.host, at.port, group, "external", user=at.user, schema=at.schema)
+        for group, at in found.items()
+    }

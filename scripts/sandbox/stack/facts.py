@@ -5,7 +5,6 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,6 @@ SERVER_DISK_MB = 400
 """A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a little more."""
 _MEMINFO = Path("/proc/meminfo")
 _CPUINFO = Path("/proc/cpuinfo")
-
-
-@dataclass(frozen=True, slots=True)
-class ImageFacts:
-    """An image as the engine knows it: its id, the digest of a published one, the package version of a built one."""
-
-    image_id: str | None = None
-    digest: str | None = None
-    package_version: str | None = None
 
 
 def begin_info(docker: Docker) -> Pending:
@@ -49,8 +39,8 @@ def engine_facts(docker: Docker) -> Engine:
     )  # fmt: skip
 
 
-def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, ImageFacts]:
-    """Container id → facts of its image, in two calls; a container that has disappeared is left out."""
+def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """Container id → those fields of a StackNode that its image tells, in two calls; none for one that is gone."""
     inspected = _inspected(docker, "container", container_ids)
     images = {
         image["Id"]: _facts(image)
@@ -64,11 +54,14 @@ def _inspected(docker: Docker, kind: str, names: Sequence[str]) -> list[dict[str
     return list(json.loads(docker.answer(kind, "inspect", *names).stdout or "[]")) if names else []
 
 
-def _facts(image: Mapping[str, Any]) -> ImageFacts:
+def _facts(image: Mapping[str, Any]) -> dict[str, str | None]:
     digests = image.get("RepoDigests") or []
     labels = (image.get("Config") or {}).get("Labels") or {}
-    digest = digests[0].partition("@")[2] if digests else None
-    return ImageFacts(image["Id"], digest, labels.get("sandbox.package-version"))
+    return {
+        "image_id": image["Id"],
+        "digest": digests[0].partition("@")[2] if digests else None,
+        "package_version": labels.get("sandbox.package-version"),
+    }
 
 
 def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sandbox.errors import natural_order
 from sandbox.plan.compose import Identity
+from sandbox.results.record import Inputs
 from sandbox.stack.engine import Docker, Pending
-from sandbox.stack.protocol import StackInputs
 
 LABEL = "sandbox.stack"
 HELPER = "helper"
@@ -35,11 +35,9 @@ def helper_options(owner: Identity, **more: str) -> list[str]:
 _KINDS = ("database", "replica", "proxy", "manager", "monitor", "client", HELPER)
 _PLACES = {kind: place for place, kind in enumerate(_KINDS)}
 """Display order of a stack; other kinds come last."""
-_LABELS = {
-    "project": LABEL, "checkout": "sandbox.checkout", "profile": "sandbox.profile", "plan": "sandbox.plan",
-    "node": "sandbox.node", "kind": "sandbox.kind", "about": "sandbox.about", "inputs": "sandbox.inputs",
-    "forwards": "sandbox.forwards",
-}  # fmt: skip
+_LABELS = {"project": LABEL} | {
+    name: f"sandbox.{name}" for name in ("checkout", "profile", "plan", "node", "kind", "about", "inputs", "forwards")
+}
 _FIELDS = {"id": "ID", "image": "Image", "state": "State", "status": "Status", "ports": "Ports", "created": "CreatedAt"}
 _PUBLISHED = re.compile(r"([0-9.]+):(\d+)(?:-\d+)?->(\d+)(?:-(\d+))?/tcp")
 
@@ -60,7 +58,7 @@ class Container:
     status: str
     created: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    inputs: StackInputs = field(default_factory=StackInputs)
+    inputs: Inputs = field(default_factory=Inputs)
     published: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     """Port inside → (host address, host port)."""
     forwards: Mapping[int, tuple[str, str]] = field(default_factory=dict)
@@ -156,15 +154,10 @@ def _container(row: Mapping[str, str]) -> Container:
         id=row["id"], node=row["node"], kind=row["kind"], project=row["project"], checkout=row["checkout"],
         profile=row["profile"], plan=row["plan"], image=row["image"], state=row["state"], status=row["status"],
         created=row["created"], about=json.loads(row["about"] or "{}"),
-        inputs=stack_inputs(json.loads(row["inputs"] or "{}")),
+        inputs=Inputs.model_validate_json(row["inputs"] or "{}"),
         published=published_ports(row["ports"]),
         forwards={int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()},
     )  # fmt: skip
-
-
-def stack_inputs(data: Mapping[str, Any]) -> StackInputs:
-    """The contents of the label ``sandbox.inputs``."""
-    return StackInputs(**{**data, "assignments": tuple(data.get("assignments", ()))})
 
 
 def published_ports(text: str) -> dict[int, tuple[str, int]]:

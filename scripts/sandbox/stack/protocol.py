@@ -7,12 +7,13 @@ from typing import Literal, Protocol
 
 from sandbox.plan.images import ImageOrigin
 from sandbox.plan.library import Kind
+from sandbox.results.record import Inputs
 
 ServerRole = Literal["writer", "reader", "stale"]
 """``stale``: it takes writes, but another server of its group is the writer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StackNode:
     """One node of a running stack. ``image`` is the reference, ``image_id`` the engine's ``sha256:…``."""
 
@@ -22,12 +23,13 @@ class StackNode:
     kind: Kind
     group_index: int | None
     family: Literal["mysql", "mariadb"] | None
-    topology: Literal["single", "galera", "gr"] | None
-    image: str | None
-    image_id: str | None
-    image_source: ImageOrigin | None
-    digest: str | None
-    package_version: str | None
+    topology: Literal["single", "galera", "gr"] | None = None
+    image: str | None = None
+    image_id: str | None = None
+    image_source: ImageOrigin | None = None
+    digest: str | None = None
+    """Of a published image."""
+    package_version: str | None = None
     """As the distribution or vendor writes it, such as ``1:11.8.6-0+deb13u1``; None where the image has none."""
     host: str
     """Name under which the client node reaches it."""
@@ -89,21 +91,6 @@ class SettingProof:
 
 
 @dataclass(frozen=True, slots=True)
-class StackInputs:
-    """What the user changed: ``SET=`` as typed, ``CPUS=``, ``MEMORY=``, an image; ``CNF=``, ``INIT=`` by their hash."""
-
-    assignments: tuple[str, ...] = ()
-    cpus: str | None = None
-    memory: str | None = None
-    cpuset: str | None = None
-    image: str | None = None
-    cnf_name: str | None = None
-    cnf_sha256: str | None = None
-    init_name: str | None = None
-    init_sha256: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Engine:
     """What the engine reports about itself (`docker info`), which describes the machine where containers run."""
 
@@ -143,7 +130,7 @@ class RunningStack(Protocol):
     """``default`` when none was given; of one started by hand, its project."""
     profile: str
     """The expression it was started from."""
-    inputs: StackInputs
+    inputs: Inputs
     """What the user changed at ``up``, in addition to the profile."""
 
     def nodes(self) -> Sequence[StackNode]:

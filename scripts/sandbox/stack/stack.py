@@ -18,7 +18,7 @@ from sandbox.plan.compose import Identity
 from sandbox.stack import inventory
 from sandbox.stack.engine import CommandStream, Docker
 from sandbox.stack.entry import Entries
-from sandbox.stack.facts import ImageFacts, engine_facts, image_facts
+from sandbox.stack.facts import engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.naming import choose_project, stack_name
 from sandbox.stack.protocol import (
@@ -84,11 +84,11 @@ class Stack(RunningStack):
         )
 
     @cached_property
-    def _images(self) -> Mapping[str, ImageFacts]:
+    def _images(self) -> Mapping[str, Mapping[str, Any]]:
         return image_facts(self.docker, [container.id for container in self.members])
 
     def nodes(self) -> list[StackNode]:
-        own = [_stack_node(container, self._images.get(container.id, ImageFacts())) for container in self.members]
+        own = [_stack_node(container, self._images.get(container.id, {})) for container in self.members]
         return own + [_external_node(entry) for entry in self.entries.externals()]
 
     def roles(self) -> dict[str, ServerRole | None]:
@@ -271,19 +271,17 @@ def death(docker: Docker, container: Container) -> str:
     return f"{state['Status']}{code}{memory}" + (f": {state['Error']}" if state.get("Error") else "")
 
 
-def _stack_node(container: Container, image: ImageFacts) -> StackNode:
+def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:
     about = container.about
     return StackNode(
         name=container.node, term=about["term"], component=about["component"], kind=container.kind,  # type: ignore[arg-type]
         group_index=about["group"], family=about["family"], topology=about["topology"], image=container.image,
-        image_id=image.image_id, image_source=about["origin"], digest=image.digest,
-        package_version=image.package_version, host=container.node, port=next(iter(about["ports"].values()), None),
+        image_source=about["origin"], host=container.node, port=next(iter(about["ports"].values()), None), **of_image,
     )  # fmt: skip
 
 
 def _external_node(entry: EntryPoint) -> StackNode:
     return StackNode(
         name=entry.node, term="external", component="external", kind="external", group_index=entry.group_index,
-        family="mysql", topology=None, image=None, image_id=None, image_source=None, digest=None, package_version=None,
-        host=entry.host, port=entry.port, has_container=False,
+        family="mysql", host=entry.host, port=entry.port, has_container=False,
     )  # fmt: skip

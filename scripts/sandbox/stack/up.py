@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
@@ -12,11 +12,12 @@ from sandbox.plan.compose import compose_document, inputs, plan_hash
 from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import Secrets
+from sandbox.results.record import Inputs
 from sandbox.stack.access import publish, run_init
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.facts import begin_info, check_resources, read_info
-from sandbox.stack.inventory import HELPER, Container, containers, inventory, stack_inputs
+from sandbox.stack.inventory import HELPER, Container, containers, inventory
 from sandbox.stack.lifecycle import remove_project, start_idle
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
@@ -265,7 +266,7 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
 
 
 def _input_differences(stack: Stack, plan: Plan) -> str:
-    now, then = asdict(stack_inputs(inputs(plan))), asdict(stack.inputs)
+    now, then = Inputs(**inputs(plan)).model_dump(), stack.inputs.model_dump()
     words = {
         "assignments": "SET", "cpus": "CPUS", "memory": "MEMORY", "cpuset": "cpuset", "image": "IMAGE",
         "cnf_sha256": "CNF", "init_sha256": "INIT",
@@ -277,7 +278,7 @@ def _input_differences(stack: Stack, plan: Plan) -> str:
 def _shown(value: object) -> str:
     if not value:
         return "not given"
-    return " ".join(str(each) for each in value) if isinstance(value, tuple) else str(value)[:16]
+    return " ".join(str(each) for each in value) if isinstance(value, list) else str(value)[:16]
 
 
 def _explain(refused: RefusedError, plan: Plan) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import entry_words
-from sandbox.stack.entry import Entries, external_entry
+from sandbox.stack.entry import Entries
 from sandbox.stack.protocol import ServerRole
 from unit.stack.fake_docker import FakeDocker
 from unit.stack.small_stack import local_plan, running_stack
@@ -89,8 +89,8 @@ def test_an_external_server_is_the_entry_point_of_its_group() -> None:
         "shop",
         "external",
     )
-    assert external_entry(2, "mysql://u@h").port == 3306
-    assert external_entry(2, "mysql://u@h").schema == "sbtest"
+    short = entries("external", external="mysql://u@h").resolve(None)
+    assert (short.port, short.schema) == (3306, "sbtest")
 
 
 @pytest.mark.parametrize(

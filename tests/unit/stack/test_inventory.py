@@ -26,7 +26,7 @@ def test_a_container_carries_all_that_later_commands_need(docker: FakeDocker) ->
     )
     assert first.about["ports"] == {"sql": 3306}
     assert first.about["expected"] == "1"
-    assert first.inputs.assignments == ("max_connections=7 b='x $y'",)
+    assert first.inputs.assignments == ["max_connections=7 b='x $y'"]
     assert first.inputs.cpus == "0.5"
 
 
