@@ -1,7 +1,7 @@
 """Verdicts on a run: did the load reach the servers, did all nodes survive, are the matrix's conditions met. Pure."""
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -163,17 +163,18 @@ def condition_met(
     missing = [server for server in servers if not samples.get(server)]
     if missing or not servers:
         return _check(name, "fail", f"{condition.because}: no sample of {', '.join(missing) or 'any server'} has it")
-    value = sum(_taken(condition, samples[server]) for server in servers)
+    value = sum(_TAKES[condition.take](samples[server]) for server in servers)
     text = f"{condition.status} is {value:g} ({condition.take}), must be {condition.bound(threads)}"
     if condition.met_by(value, threads):
         return _check(name, "pass", text)
     return _check(name, "fail", f"{condition.because}: {text}")
 
 
-def _taken(condition: Condition, samples: Sequence[float]) -> float:
-    if condition.take == "increase":
-        return samples[-1] - samples[0]
-    return max(samples) if condition.take == "highest" else statistics.median(samples)
+_TAKES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "median": statistics.median,
+    "highest": max,
+    "increase": lambda samples: samples[-1] - samples[0],
+}
 
 
 def verdict(failure: str | None, checks: Sequence[CheckRecord]) -> tuple[Status, str | None]:

@@ -60,11 +60,8 @@ class Sampler:
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(self, *_: object) -> None:
-        self._stream.close_stdin()
+        self.close()
         self._reader.join(END_LIMIT_S)
-        if self._reader.is_alive():
-            self._stream.kill()
-            self._reader.join(END_LIMIT_S)
 
     def _read(self) -> None:
         with self._path.open("w", encoding="utf-8") as file:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -113,25 +113,24 @@ def inventory(docker: Docker, project: str | None = None) -> Inventory:
     return Inventory(_containers(pending), _things(networks), _things(volumes))
 
 
-def _filter(project: str | None) -> str:
-    return f"label={LABEL}={project}" if project else f"label={LABEL}"
-
-
-def _template(fields: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    parts = [f'"{name}":{{{{json .{value}}}}}' for name, value in fields.items()]
-    parts += [f'"{name}":{{{{json (.Label "{value}")}}}}' for name, value in labels.items()]
-    return "{" + ",".join(parts) + "}"
-
-
 def _begin_containers(docker: Docker, project: str | None) -> Pending:
-    return docker.begin(
-        "ps", "--all", "--no-trunc", "--filter", _filter(project), "--format", _template(_FIELDS, _LABELS)
-    )
+    return _begin(docker, ("ps", "--all", "--no-trunc"), project, _FIELDS, _LABELS)
 
 
 def _begin_things(docker: Docker, kind: str, name: str, project: str | None) -> Pending:
-    labels = {"project": LABEL, "checkout": _LABELS["checkout"]}
-    return docker.begin(kind, "ls", "--filter", _filter(project), "--format", _template({"id": name}, labels))
+    return _begin(
+        docker, (kind, "ls"), project, {"id": name}, {name: _LABELS[name] for name in ("project", "checkout")}
+    )
+
+
+def _begin(
+    docker: Docker, command: Sequence[str], project: str | None, fields: Mapping[str, str], labels: Mapping[str, str]
+) -> Pending:
+    """A list of a project's things (None: of all), each a line of JSON: name → the engine's field, or a label."""
+    parts = [f'"{name}":{{{{json .{value}}}}}' for name, value in fields.items()]
+    parts += [f'"{name}":{{{{json (.Label "{value}")}}}}' for name, value in labels.items()]
+    wanted = f"label={LABEL}={project}" if project else f"label={LABEL}"
+    return docker.begin(*command, "--filter", wanted, "--format", "{" + ",".join(parts) + "}")
 
 
 def _things(pending: Pending) -> tuple[tuple[str, str, str], ...]:

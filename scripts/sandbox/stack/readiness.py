@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
@@ -48,7 +48,7 @@ NewsQueue = queue.SimpleQueue[News]
 
 
 class ReadinessLoop:
-    """Asks one node until it is ready, and puts its news into the queue."""
+    """A context: asks one node until it is ready, and puts its news into the queue."""
 
     def __init__(self, docker: Docker, node: str, container_id: str, question: str, role: str, news: NewsQueue) -> None:
         """``container_id``, ``question``: where the node's probe is, and the question for it.
@@ -60,16 +60,13 @@ class ReadinessLoop:
         self._ended, self._commands = threading.Event(), CommandGroup()
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
-    def start(self) -> None:
-        """Starts to ask."""
+    def __enter__(self) -> None:
         self._thread.start()
 
-    def end(self) -> None:
-        """Stops asking and waits for the thread."""
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._commands.close()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._thread.join()
 
     def _ask(self) -> None:
         while stream := self._commands.begin(lambda: self._docker.stream(*self._argv)):
@@ -161,14 +158,15 @@ class Readiness:
 
         Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log.
         """
-        with deaths(self._docker, self._stack.project, self._news):
+        with deaths(self._docker, self._stack.project, self._news), ExitStack() as loops:
             for waiting in list(self._open.values()):
                 self._begin(waiting.container)
-            with self._probes():
-                while self._open:
-                    self._take_news()
-                    for name in list(self._open):
-                        self._check_bound(name)
+            for waiting in self._open.values():
+                loops.enter_context(self._loop(waiting.container))
+            while self._open:
+                self._take_news()
+                for name in list(self._open):
+                    self._check_bound(name)
 
     def _begin(self, container: Container) -> None:
         if not container.running:
@@ -258,19 +256,7 @@ class Readiness:
             return self._stack.secrets()
         return frozenset()
 
-    @contextmanager
-    def _probes(self) -> Iterator[None]:
-        """One probe per node; leaving the block ends them."""
-        probes = [self._probe(waiting.container) for waiting in self._open.values()]
-        try:
-            for probe in probes:
-                probe.start()
-            yield
-        finally:
-            for probe in probes:
-                probe.end()
-
-    def _probe(self, container: Container) -> ReadinessLoop:
+    def _loop(self, container: Container) -> ReadinessLoop:
         """Asks in the node's own container, or from the client where the path to the node is part of the question."""
         where, question = container, "ready"
         if container.about["ready"] == "client":

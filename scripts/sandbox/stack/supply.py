@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from sandbox.errors import MachineError, SandboxError
+from sandbox.errors import MachineError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT
 from sandbox.plan.alternatives import nearest_working_profile, working_components
@@ -114,7 +114,11 @@ class Acquisition:
         code, tail = self._follow(["docker", "pull", choice.reference], show.of_pull)
         if code:
             show("failed", tail[-1] if tail else "")
-            raise _not_pulled(choice, tail)
+            raise MachineError(
+                f"{choice.reference} cannot be pulled",
+                tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason",
+                f"try: docker pull {choice.reference}",
+            )
         if "@" in choice.reference:  # a pull by digest leaves no tag, which the planner looks for
             self._docker.ask("tag", choice.reference, choice.reference.partition("@")[0])
 
@@ -182,11 +186,3 @@ class _ImageProgress:
             self("building", f"step {match[1] or match[2]}")
         elif match := _SCRIPT_SAYS.match(line):
             self("building", match[1])
-
-
-def _not_pulled(choice: ImageChoice, tail: list[str]) -> SandboxError:
-    return MachineError(
-        f"{choice.reference} cannot be pulled",
-        tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason",
-        f"try: docker pull {choice.reference}",
-    )

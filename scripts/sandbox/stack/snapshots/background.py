@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
@@ -51,16 +51,12 @@ def begin_keeping(project: str, wish: Wish, base_directories: Iterable[PlanReque
             return
         os.ftruncate(ours, 0)
         wanted = {"wish": asdict(wish), "base_directories": [asdict(request) for request in base_directories]}
-        os.pwrite(ours, f"{_MARK} {_keeper(project, wanted, (ours, keeping))}\n".encode(), 0)
-
-
-def _keeper(project: str, wanted: Mapping[str, object], locks: Collection[int]) -> int:
-    """Starts the process with locks that it holds until it ends; returns its id."""
-    argv = [sys.executable, "-P", "-m", MODULE, project, json.dumps(wanted)]
-    return subprocess.Popen(
-        argv, pass_fds=locks, start_new_session=True, cwd=HERE,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ).pid  # fmt: skip
+        keeper = subprocess.Popen(
+            [sys.executable, "-P", "-m", MODULE, project, json.dumps(wanted)],
+            pass_fds=(ours, keeping), start_new_session=True, cwd=HERE,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        os.pwrite(ours, f"{_MARK} {keeper.pid}\n".encode(), 0)
 
 
 @contextmanager
