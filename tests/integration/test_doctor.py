@@ -7,7 +7,7 @@ import pytest
 from integration.live import leftovers, sandbox
 from sandbox.library import load_library
 from sandbox.plan.images import built_alias
-from sandbox.stack.doctor import ReachProbe
+from sandbox.stack.doctor import reach_probe
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.naming import project_name
 
@@ -35,13 +35,13 @@ def image() -> str:
 
 
 def test_containers_reach_one_another_and_nothing_stays(image: str) -> None:
-    with ReachProbe(Docker(), image) as reach:
-        assert reach.found().state == "ok"
+    with reach_probe(Docker(), image) as reach:
+        assert reach().state == "ok"
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []
 
 
 def test_containers_that_are_kept_apart_are_found_and_nothing_stays(image: str) -> None:
-    with ReachProbe(KeptApart(), image) as reach:
-        found = reach.found()
+    with reach_probe(KeptApart(), image) as reach:
+        found = reach()
     assert found.state == "missing" and not found.detail.endswith(": ")
     assert leftovers(f"sandbox.stack={project_name('doctor')}") == []

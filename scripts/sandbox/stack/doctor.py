@@ -3,11 +3,12 @@
 import shutil
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
@@ -102,70 +103,53 @@ _NETWORK_FIX = (
 _CALL = f"import socket; socket.create_connection(('{_LISTENER}', {_PORT}), 5)"
 
 
-class ReachProbe:
-    """A context: a listener in a separate network, and a container that connects to it. All are removed on exit."""
+@contextmanager
+def reach_probe(docker: Docker, image: str | None) -> Iterator[Callable[[], Check]]:
+    """Starts a listener in a separate network; yields what waits for it and connects to it once.
 
-    def __init__(self, docker: Docker, image: str | None) -> None:
-        """``image`` None: the client image is missing, nothing is tested."""
-        owner = identity("doctor")
-        self._docker, self._image = docker, image
-        self._labels = helper_options(owner)
-        self._network = f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
-        self._refused: str | None = None
-        self._listener: CommandStream | None = None
-
-    def __enter__(self) -> Self:
-        """Starts the listener."""
-        if self._image is not None:
-            try:
-                self._begin()
-            except BaseException:  # an interrupt too: there is no exit yet
-                self._remove()
-                raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._listener is not None:
-            self._listener.kill()
-            self._remove()
-
-    def _begin(self) -> None:
-        made = self._docker.answer("network", "create", "--internal", *self._labels, self._network)
+    All are removed on exit. ``image`` None: the client image is missing, nothing is tested.
+    """
+    if image is None:
+        yield lambda: Check("network", "unknown", f"{_NO_IMAGE} (containers reach one another)", "make images")
+        return
+    owner = identity("doctor")
+    labels, network = helper_options(owner), f"{owner.project}-reach-{uuid.uuid4().hex[:8]}"
+    run = ("run", "--rm", "--network", network, *labels, "--entrypoint", "python3")
+    listener = None
+    try:
+        made = docker.answer("network", "create", "--internal", *labels, network)
         if made.code:
-            self._refused = made.stderr.strip()
+            yield lambda: _reached(made.stderr.strip())
         else:
-            self._listener = self._docker.stream(*self._run("--network-alias", _LISTENER), "-c", _LISTEN, _PORT)
-
-    def _remove(self) -> None:
-        there = self._docker.answer("ps", "--all", "--quiet", "--filter", f"network={self._network}").stdout.split()
+            listener = docker.stream(*run, "--network-alias", _LISTENER, image, "-c", _LISTEN, _PORT)
+            yield lambda: _reached(_failure(docker, listener, (*run, image, "-c", _CALL)))
+    finally:
+        if listener is not None:
+            listener.kill()
+        there = docker.answer("ps", "--all", "--quiet", "--filter", f"network={network}").stdout.split()
         if there:  # a container may outlive its client
-            self._docker.answer("rm", "--force", *there)
-        self._docker.answer("network", "rm", self._network)
+            docker.answer("rm", "--force", *there)
+        docker.answer("network", "rm", network)
 
-    def _run(self, *options: str) -> tuple[str, ...]:
-        run = ("run", "--rm", "--network", self._network, *self._labels, "--entrypoint", "python3")
-        return (*run, *options, self._image or "")
 
-    def found(self) -> Check:
-        """Waits for the listener, then connects to it once."""
-        if self._image is None:
-            return Check("network", "unknown", f"{_NO_IMAGE} (containers reach one another)", "make images")
-        reason = self._refused if self._listener is None else self._failure(self._listener)
-        if reason is None:
-            return Check("network", "ok", "containers of a private network reach one another by name")
-        return Check("network", "missing", f"containers do not reach one another: {reason}", _NETWORK_FIX)
+def _failure(docker: Docker, listener: CommandStream, call: Sequence[str]) -> str | None:
+    """Why the listener cannot be reached; None where it can."""
+    bound = threading.Timer(_REACH_PATIENCE_S, listener.kill)
+    bound.start()
+    try:
+        said = next(listener.lines(), "").strip()  # empty where it ends, or is ended, without output
+    finally:
+        bound.cancel()
+    if said != "listening":
+        return said or "the listening container did not start"
+    called = docker.begin(*call).answer_within(_REACH_PATIENCE_S)
+    return called.last_error if called.code else None
 
-    def _failure(self, listener: CommandStream) -> str | None:
-        bound = threading.Timer(_REACH_PATIENCE_S, listener.kill)
-        bound.start()
-        try:
-            said = next(listener.lines(), "").strip()  # empty where it ends, or is ended, without output
-        finally:
-            bound.cancel()
-        if said != "listening":
-            return said or "the listening container did not start"
-        called = self._docker.begin(*self._run(), "-c", _CALL).answer_within(_REACH_PATIENCE_S)
-        return called.last_error if called.code else None
+
+def _reached(failure: str | None) -> Check:
+    if failure is None:
+        return Check("network", "ok", "containers of a private network reach one another by name")
+    return Check("network", "missing", f"containers do not reach one another: {failure}", _NETWORK_FIX)
 
 
 def examine(docker: Docker) -> list[Check]:
@@ -178,9 +162,9 @@ def examine(docker: Docker) -> list[Check]:
     leftovers = _leftovers(docker)  # before the probe creates its own containers
     client_image = _client_image(available.local)
     probe = KernelProbe(docker, client_image)
-    with ReachProbe(docker, client_image) as reach:
+    with reach_probe(docker, client_image) as reach:
         checks = _of_engine(docker, info, available.local)
-        network = reach.found()
+        network = reach()
     return [*checks, leftovers, *_machine(info, probe), network, *probe.abilities()]
 
 

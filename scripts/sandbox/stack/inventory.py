@@ -118,9 +118,8 @@ def _begin_containers(docker: Docker, project: str | None) -> Pending:
 
 
 def _begin_things(docker: Docker, kind: str, name: str, project: str | None) -> Pending:
-    return _begin(
-        docker, (kind, "ls"), project, {"id": name}, {name: _LABELS[name] for name in ("project", "checkout")}
-    )
+    labels = {label: _LABELS[label] for label in ("project", "checkout")}
+    return _begin(docker, (kind, "ls"), project, {"id": name}, labels)
 
 
 def _begin(

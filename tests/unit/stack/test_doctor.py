@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sandbox.stack.doctor import Check, KernelProbe, ReachProbe, examine
+from sandbox.stack.doctor import Check, KernelProbe, examine, reach_probe
 from sandbox.stack.images import built_folders
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
@@ -74,8 +74,8 @@ def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() ->
     probe = KernelProbe(FakeDocker(), None)
     assert {(each.state, each.fix) for each in probe.abilities()} == {("unknown", "make images")}
     assert probe.governor() is None and probe.disk_mb() is None
-    with ReachProbe(FakeDocker(), None) as reach:
-        assert reach.found().state == "unknown"
+    with reach_probe(FakeDocker(), None) as reach:
+        assert reach().state == "unknown"
 
 
 def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docker: FakeDocker) -> None:

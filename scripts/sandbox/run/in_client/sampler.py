@@ -8,7 +8,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -127,20 +128,12 @@ def end_with_input(stop: threading.Event) -> None:
     stop.set()
 
 
-def connect_all(servers: Sequence[Server]) -> None:
-    """Returns when each is connected or has timed out."""
-    jobs = [threading.Thread(target=server.connect, daemon=True) for server in servers]
-    for job in jobs:
-        job.start()
-    for job in jobs:
-        job.join()
-
-
 def main() -> None:
     """Arguments: the targets and the interval as JSON."""
     request = json.loads(sys.argv[1])
     servers = {target["name"]: Server(target) for target in request["targets"]}
-    connect_all(list(servers.values()))
+    with ThreadPoolExecutor(max_workers=max(1, len(servers))) as pool:  # each is connected, or has timed out
+        list(pool.map(Server.connect, servers.values()))
     if not sys.stdin.readline():
         return
     stop = threading.Event()
