@@ -24,7 +24,7 @@ from sandbox.commands.query import run as query
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.results.compare import Verdict
 from sandbox.results.store import ResultFolder
-from sandbox.results.tables import ABOUT_VIEWS, VIEWS
+from sandbox.results.tables import VIEWS
 from unit.report.test_exports import parse_benchmark_format
 from unit.results.made_results import around, matrix_part, save
 
@@ -133,8 +133,7 @@ def test_a_long_answer_is_cut_for_people_only(tmp_path: Path, capsys: Printed) -
 
 def test_without_a_statement_the_views_are_listed(tmp_path: Path, capsys: Printed) -> None:
     assert query(None, results=tmp_path) == 0
-    assert {*ABOUT_VIEWS} == {*VIEWS}
-    assert all(f"\n{name} " in capsys_out for capsys_out in [capsys.readouterr().out] for name in ABOUT_VIEWS)
+    assert all(f"\n{name} " in capsys_out for capsys_out in [capsys.readouterr().out] for name in VIEWS)
 
 
 def test_what_is_large_is_loaded_only_for_who_names_it() -> None:

@@ -17,7 +17,7 @@ from sandbox.registry import as_typed
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text import text_table
 from sandbox.results.index import open_index
-from sandbox.results.tables import ABOUT_VIEWS, LATER, VIEWS, Part
+from sandbox.results.tables import LATER, VIEWS, Part
 
 HELP = ("results", 4)
 MOST_SHOWN = 1000
@@ -113,7 +113,7 @@ def _views(results: Path) -> list[str]:
         columns = _columns(connection)
     sizes = ", ".join(f"{name} has {len(columns[name])}" for name in ("runs", "results"))
     describe = f"make query SQL='describe runs' lists its columns; {sizes}"
-    return [*text_table(("view", "what"), [*ABOUT_VIEWS.items()]), "", describe, _EXAMPLE.removeprefix("try: ")]
+    return [*text_table(("view", "what"), [*VIEWS.items()]), "", describe, _EXAMPLE.removeprefix("try: ")]
 
 
 def refusal(message: str, sql: str, columns: Columns) -> SandboxError:

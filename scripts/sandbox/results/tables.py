@@ -1,6 +1,8 @@
 """The index of results as SQL: columns from the models of a record, tables, and the views that a query sees."""
 
 import hashlib
+from importlib.resources import files
+from string import Template
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -84,86 +86,7 @@ TYPES: dict[Part, str] = {
 }
 """By part, DuckDB's type of one file's content."""
 
-TABLES = [
-    "CREATE TABLE about (version VARCHAR)",
-    "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
-    *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
-]
-"""``loaded``: which file is loaded in which state; ``broken``: why a file that was read is not."""
-
-
-def _flat(model: type, prefix: str, without: tuple[str, ...] = ()) -> str:
-    return ", ".join(f"{prefix}.{quoted(name)}" for name in scalars_of(model) if name not in without)
-
-
-def _runs() -> str:
-    """One row per run that was not discarded; the server is the writer where one is known, else the first."""
-    answered = "list_filter(r.nodes, lambda node: node.server_version IS NOT NULL"
-    return f"""
-        SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
-            r.started_utc, r.workload.name AS workload, {_flat(WorkloadRecord, "r.workload", ("name",))},
-            r.workload.entry.via AS via, {_flat(Metrics, "r.metrics")},
-            r.metrics.errors_by_code, r.metrics.conflicts_by_code,
-            server.server_version, server.package_version, server.image, server.image_id, server.image_source,
-            {_flat(Environment, "r.environment")}, {_flat(HostLoad, "r.environment.during", ("seconds",))},
-            r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
-            r.environment.inputs.memory AS node_memory, c.levels, r.seed, r.stack, r.run_id
-        FROM (
-            SELECT result, r, coalesce({answered} AND node.role = 'writer')[1], {answered})[1]) AS server
-            FROM (SELECT result, content AS r FROM records_loaded)
-        ) run
-        LEFT JOIN manifests_loaded m USING (result)
-        LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
-        WHERE r.block > 0
-    """  # noqa: S608  (field names, no user input)
-
-
-def _of_servers(field: str, key: str) -> str:
-    """One row per entry of a field that maps servers to entries."""
-    return f"""
-        SELECT result, cell, block, node, entry.key AS {key}, entry.value AS value FROM (
-            SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
-                SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.{field})) AS server
-                FROM servers_loaded s JOIN records_loaded r USING (path)))
-    """  # noqa: S608  (field names, no user input)
-
-
 VIEWS = {
-    "cells": """
-        SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
-        FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded)
-    """,
-    "runs": _runs(),
-    "results": """
-        SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
-            content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,
-            content.matrix.title, content.matrix.question, content.matrix.host_class, content.matrix.seed,
-            content.matrix.blocks, content.matrix.depth, content.matrix.warmup_s, content.matrix.seconds,
-            content.matrix.metrics, content.matrix.baseline, content.command
-        FROM manifests_loaded m LEFT JOIN (
-            SELECT result, count(*) AS runs, count(*) FILTER (content.status = 'ok') AS ok
-            FROM records_loaded GROUP BY result
-        ) counted USING (result)
-    """,
-    "nodes": """
-        SELECT result, cell, block, node.*
-        FROM (SELECT result, content.cell, content.block, unnest(content.nodes) AS node FROM records_loaded)
-    """,
-    "checks": """
-        SELECT result, cell, block, verdict.*
-        FROM (SELECT result, content.cell, content.block, unnest(content.checks) AS verdict FROM records_loaded)
-    """,
-    "variables": _of_servers("variables", "variable"),
-    "status_delta": _of_servers("status_delta", "counter"),
-    "seconds": """
-        SELECT result, cell, block, point.*
-        FROM (SELECT s.result, r.content.cell, r.content.block, unnest(s.content) AS point
-              FROM seconds_loaded s JOIN records_loaded r USING (path))
-    """,
-}  # fmt: skip
-"""The views that a query sees, by name."""
-
-ABOUT_VIEWS = {
     "runs": "one row per run: cell, block, status, load, every metric, server, machine",
     "results": "one row per result: a bench, or a matrix with its question and plan",
     "cells": "the cells of each matrix with their levels",
@@ -173,8 +96,25 @@ ABOUT_VIEWS = {
     "status_delta": "how every server's status counters changed during each run",
     "seconds": "the one-second series of every run",
 }
+"""The views that a query sees, each with what it shows; ``views.sql`` has their definitions."""
 
-DEFINITIONS = [*TABLES, *(f"CREATE VIEW {name} AS {select}" for name, select in VIEWS.items())]
+
+def _columns(model: type[BaseModel], prefix: str, without: tuple[str, ...] = ()) -> str:
+    return ", ".join(f"{prefix}.{quoted(name)}" for name in scalars_of(model) if name not in without)
+
+
+DEFINITIONS = [
+    "CREATE TABLE about (version VARCHAR)",
+    "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
+    *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
+    Template(files(__package__).joinpath("views.sql").read_text(encoding="utf-8")).substitute(
+        load=_columns(WorkloadRecord, "r.workload", ("name",)),
+        metrics=_columns(Metrics, "r.metrics"),
+        machine=_columns(Environment, "r.environment"),
+        during=_columns(HostLoad, "r.environment.during", ("seconds",)),
+    ),
+]
+"""``loaded``: which file is loaded in which state; ``broken``: why a file that was read is not."""
 
 
 def version(library: str) -> str:

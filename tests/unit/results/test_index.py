@@ -24,6 +24,8 @@ def ask(results: Path, sql: str, *parts: Part) -> list[tuple[Any, ...]]:
 
 
 def test_every_view_answers_without_a_single_result(tmp_path: Path) -> None:
+    defined = ask(tmp_path / "results", "SELECT view_name FROM duckdb_views() WHERE NOT internal")
+    assert {name for (name,) in defined} == {*VIEWS}
     for view in VIEWS:
         assert ask(tmp_path / "results", f"SELECT * FROM {view}", "servers", "seconds") == []
 

@@ -1,0 +1,63 @@
+-- The views that a query sees. tables.py fills in the columns that come from the models of a record.
+
+CREATE VIEW cells AS
+SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
+FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded);
+
+-- One row per run that was not discarded; the server is the writer where one is known, else the first.
+CREATE VIEW runs AS
+SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
+    r.started_utc, r.workload.name AS workload, $load,
+    r.workload.entry.via AS via, $metrics,
+    r.metrics.errors_by_code, r.metrics.conflicts_by_code,
+    server.server_version, server.package_version, server.image, server.image_id, server.image_source,
+    $machine, $during,
+    r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
+    r.environment.inputs.memory AS node_memory, c.levels, r.seed, r.stack, r.run_id
+FROM (
+    SELECT result, r, coalesce(list_filter(servers, lambda node: node.role = 'writer')[1], servers[1]) AS server
+    FROM (
+        SELECT result, content AS r, list_filter(content.nodes, lambda node: node.server_version IS NOT NULL) AS servers
+        FROM records_loaded
+    )
+) run
+LEFT JOIN manifests_loaded m USING (result)
+LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
+WHERE r.block > 0;
+
+CREATE VIEW results AS
+SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
+    content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,
+    content.matrix.title, content.matrix.question, content.matrix.host_class, content.matrix.seed,
+    content.matrix.blocks, content.matrix.depth, content.matrix.warmup_s, content.matrix.seconds,
+    content.matrix.metrics, content.matrix.baseline, content.command
+FROM manifests_loaded m LEFT JOIN (
+    SELECT result, count(*) AS runs, count(*) FILTER (content.status = 'ok') AS ok
+    FROM records_loaded GROUP BY result
+) counted USING (result);
+
+CREATE VIEW nodes AS
+SELECT result, cell, block, node.*
+FROM (SELECT result, content.cell, content.block, unnest(content.nodes) AS node FROM records_loaded);
+
+CREATE VIEW checks AS
+SELECT result, cell, block, verdict.*
+FROM (SELECT result, content.cell, content.block, unnest(content.checks) AS verdict FROM records_loaded);
+
+-- This one and the next: one row per entry of a field that maps servers to entries.
+CREATE VIEW variables AS
+SELECT result, cell, block, node, entry.key AS variable, entry.value AS value FROM (
+    SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
+        SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.variables)) AS server
+        FROM servers_loaded s JOIN records_loaded r USING (path)));
+
+CREATE VIEW status_delta AS
+SELECT result, cell, block, node, entry.key AS counter, entry.value AS value FROM (
+    SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
+        SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.status_delta)) AS server
+        FROM servers_loaded s JOIN records_loaded r USING (path)));
+
+CREATE VIEW seconds AS
+SELECT result, cell, block, point.*
+FROM (SELECT s.result, r.content.cell, r.content.block, unnest(s.content) AS point
+      FROM seconds_loaded s JOIN records_loaded r USING (path));
