@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.commands import calibrate, matrix
 from sandbox.commands.calibrate import a_against_a
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.experiment import estimate, resolve, runner
 from sandbox.experiment.file import read_matrix
 from sandbox.experiment.pool import StackStarter
@@ -72,7 +72,7 @@ def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatc
 def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(resolved: Resolved, _stacks: Any, _results: Any, tell: Any) -> None:
         tell(Advance(3, 18, 6, schedule(resolved.experiment, 6, 1)[3], None))
-        raise SandboxError("the Docker engine does not answer", "no socket", "try: make doctor", ExitCode.ENVIRONMENT)
+        raise MachineError("the Docker engine does not answer", "no socket", "try: make doctor")
 
     monkeypatch.setattr(runner, "run_matrix", gone)
     with pytest.raises(SandboxError) as told:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.plan.compose import plan_hash
 from sandbox.plan.data_directory import data_request
 from sandbox.plan.model import Plan, PlanRequest
@@ -74,7 +74,7 @@ def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
 def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event: Callable[[Event], None]) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
-    Raises SandboxError (exit 4) if it cannot be made.
+    Raises MachineError if it cannot be made.
     """
     with tempfile.TemporaryDirectory(prefix="sandbox-data-") as folder:
         for bench in benches:
@@ -83,9 +83,8 @@ def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event:
                 bench.workload.workload.prepare(session, Path(folder) / "prepare.log")
                 wait_until_applied(session)
             except (WorkloadError, RunEndedError, TimeoutError) as problem:
-                raise SandboxError(
-                    "the data of the matrix cannot be made", str(problem), "try: make ps", ExitCode.ENVIRONMENT
-                ) from problem
+                what = "the data of the matrix cannot be made"
+                raise MachineError(what, str(problem), "try: make ps") from problem
 
 
 def first_start(name: str, base_directories: Mapping[str, Plan]) -> UpOptions:
@@ -111,9 +110,7 @@ class DatasetMaker:
         try:
             for dataset in {each.key: each for each in datasets}.values():
                 self._ensure(dataset)
-        except SandboxError as error:
-            if error.exit_code is not ExitCode.ENVIRONMENT:
-                raise
+        except MachineError as error:
             self.note(f"every stack makes its own data: {error.what} ({error.known})")
             return False
         return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.errors import ExitCode, MachineError, SandboxError, did_you_mean
 from sandbox.experiment.dataset import Dataset, dataset_of
 from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.experiment.file import PARAMETERS, Place, changes_of, refuse_idle_factors, refused_at
@@ -192,7 +192,7 @@ def _with_canary_here(experiment: Experiment, reasons: Mapping[str, str | None])
 
 
 def need_baseline(resolved: Resolved) -> None:
-    """Raises SandboxError (exit 4) if no baseline can run here; if only some can, the rest is not compared."""
+    """Raises MachineError if no baseline can run here; if only some can, the rest is not compared."""
     lost = resolved.experiment.canary_of.name
     if lost in resolved.skipped:
         what = f"the baseline of the matrix {resolved.experiment.matrix.name} cannot run here"
@@ -200,7 +200,7 @@ def need_baseline(resolved: Resolved) -> None:
 
 
 def need_comparison(resolved: Resolved) -> None:
-    """Raises SandboxError (exit 4) if the cells that can run here have nothing to be compared with."""
+    """Raises MachineError if the cells that can run here have nothing to be compared with."""
     skipped = resolved.skipped
     if not resolved.experiment.tests_without(skipped):
         what, first = f"no comparison of the matrix {resolved.experiment.matrix.name} can run here", next(iter(skipped))
@@ -208,9 +208,9 @@ def need_comparison(resolved: Resolved) -> None:
         raise _not_here(resolved, what, known)
 
 
-def _not_here(resolved: Resolved, what: str, known: str) -> SandboxError:
+def _not_here(resolved: Resolved, what: str, known: str) -> MachineError:
     step = f"try: make matrix MATRIX={resolved.experiment.matrix.name} PLAN=1   (shows what can)"
-    return SandboxError(what, known, step, ExitCode.ENVIRONMENT)
+    return MachineError(what, known, step)
 
 
 def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:

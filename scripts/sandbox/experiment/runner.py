@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.experiment.dataset import DatasetMaker
 from sandbox.experiment.definition import CANARY
 from sandbox.experiment.estimate import load_s, overhead_s, runs_left
@@ -155,9 +155,7 @@ class _Runner:
             self.on_event(Progress("start", stack))
             try:
                 self.stacks.ready(stack)
-            except SandboxError as error:
-                if error.exit_code is not ExitCode.ENVIRONMENT:
-                    raise
+            except MachineError as error:
                 self.stacks.need_engine()
                 self.on_event(Progress("start", f"{stack}: {error.what}"))
                 if self.resolved.gate:
@@ -175,7 +173,7 @@ class _Runner:
             record = self._compared(run, self._measured(run, stack))
         except SandboxError as error:
             dead = dead_soon(stack) if stack else {}
-            if not dead and error.exit_code is not ExitCode.ENVIRONMENT:
+            if not dead and not isinstance(error, MachineError):
                 raise
             if stack is None:
                 self.stacks.need_engine()
@@ -221,8 +219,7 @@ class _Runner:
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
         opening = open_stack(stack, self._asked(run), self.on_event)
         if opening.down_at_start:
-            known = death_message(opening.down_at_start)
-            raise SandboxError("its stack is incomplete", known, "try: make doctor", ExitCode.ENVIRONMENT)
+            raise MachineError("its stack is incomplete", death_message(opening.down_at_start), "try: make doctor")
         opened = open_run(opening, self.result, run.cell, run.block, now())
         opened.environment = self.machines.get(run.stack, opened.environment)
         record = execute(opened, self.result)
@@ -319,12 +316,13 @@ def start(
             return run_matrix(resolved, pool, results, at)
     except KeyboardInterrupt:
         raise at.interrupted from None
+    except MachineError as error:
+        if not at.runs:
+            raise
+        known = f"{error.known}; {at.done} of {at.runs} runs are saved"
+        goes_on = "" if resolved.gate else " (it resumes from there)"
+        raise MachineError(error.what, known, f"{error.next_step}; then the same command again{goes_on}") from error
     except SandboxError as error:
-        if error.exit_code is ExitCode.INTERRUPTED:
-            raise at.interrupted from None  # while a stack was starting, whose error knows only that stack
-        if error.exit_code is ExitCode.ENVIRONMENT and at.runs:
-            known = f"{error.known}; {at.done} of {at.runs} runs are saved"
-            goes_on = "" if resolved.gate else " (it resumes from there)"
-            after = f"{error.next_step}; then the same command again{goes_on}"
-            raise SandboxError(error.what, known, after, ExitCode.ENVIRONMENT) from error
-        raise
+        if error.exit_code is not ExitCode.INTERRUPTED:
+            raise
+        raise at.interrupted from None  # while a stack was starting, whose error knows only that stack

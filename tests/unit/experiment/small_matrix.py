@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import MachineError
 from sandbox.experiment import runner as module
 from sandbox.experiment.definition import Cell, Matrix
 from sandbox.experiment.pool import StackPool
@@ -56,7 +56,7 @@ class Engine:
     def up(self, name: str, request: PlanRequest) -> RunningStack:
         self.done.append(f"up {name}")
         if name in self.broken:
-            raise SandboxError(f"{name} is not ready", "mysql1: no answer", "make logs", ExitCode.ENVIRONMENT)
+            raise MachineError(f"{name} is not ready", "mysql1: no answer", "make logs")
         return FakeStack(name=name, profile=request.profile, on_load=lambda: self.on_load())
 
     def down(self, name: str) -> None:
