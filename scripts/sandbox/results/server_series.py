@@ -1,10 +1,13 @@
 """The one-second samples of a run → each server's activity second by second: rates of counters, values of gauges."""
 
+import csv
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 Points = Sequence[float | None]
@@ -19,46 +22,13 @@ class Counter:
 
     name: str
     group: str
-    unit: str = "/s"
-    kind: Literal["rate", "gauge"] = "rate"
-    factor: float = 1.0
+    unit: str
+    kind: Literal["rate", "gauge"]
+    factor: float
 
 
-def _rates(group: str, *names: str) -> tuple[Counter, ...]:
-    return tuple(Counter(name, group) for name in names)
-
-
-def _gauges(group: str, *names: str) -> tuple[Counter, ...]:
-    return tuple(Counter(name, group, "", "gauge") for name in names)
-
-
-_COMMANDS = ("select", "insert", "update", "delete", "replace", "begin", "commit", "rollback", "stmt_execute")
-_HANDLERS = (
-    *("read_first", "read_key", "read_next", "read_prev", "read_rnd", "read_rnd_next"),
-    *("write", "update", "delete", "commit", "rollback", "prepare"),
-)
-COUNTERS: tuple[Counter, ...] = (
-    *_rates("statements", *(f"Com_{name}" for name in _COMMANDS)),
-    *_gauges("threads and connections", "Threads_running", "Threads_connected"),
-    *_rates("threads and connections", "Threads_created", "Connections", "Aborted_connects"),
-    *_gauges("thread pool", "Threadpool_threads", "Threadpool_idle_threads"),
-    *_rates("handlers", *(f"Handler_{name}" for name in _HANDLERS)),
-    *_rates("rows", *(f"Innodb_rows_{name}" for name in ("read", "inserted", "updated", "deleted"))),
-    Counter("Innodb_row_lock_time", "row locks", "ms/s"),
-    *_rates("row locks", "Innodb_row_lock_waits", "Innodb_deadlocks"),
-    *_gauges("row locks", "Innodb_row_lock_current_waits"),
-    *_rates("pages", "Innodb_buffer_pool_read_requests", "Innodb_buffer_pool_reads", "Innodb_pages_read"),
-    *_rates("pages", "Innodb_pages_written", "Innodb_pages_created", "Innodb_buffer_pool_wait_free"),
-    *_gauges("pages", "Innodb_buffer_pool_pages_dirty"),
-    Counter("Innodb_os_log_written", "log and disk", "MB/s", factor=1e-6),
-    *_rates("log and disk", "Innodb_os_log_fsyncs", "Innodb_data_fsyncs", "Innodb_log_waits", "Binlog_commits"),
-    *_rates("temporary tables and sorts", "Created_tmp_tables", "Created_tmp_disk_tables", "Sort_merge_passes"),
-    Counter("wsrep_flow_control_paused_ns", "cluster", "% of the time", factor=1e-7),
-    *_gauges("cluster", "wsrep_local_recv_queue", "wsrep_local_send_queue"),
-    *_rates("cluster", "wsrep_local_commits", "wsrep_local_cert_failures", "wsrep_local_bf_aborts"),
-    Counter("Bytes_sent", "network", "MB/s", factor=1e-6),
-    Counter("Bytes_received", "network", "MB/s", factor=1e-6),
-)
+_ROWS = csv.DictReader(files(__package__).joinpath("counters.csv").read_text(encoding="utf-8").splitlines())
+COUNTERS = TypeAdapter(tuple[Counter, ...]).validate_python([*_ROWS])
 """In display order."""
 
 

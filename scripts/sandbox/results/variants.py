@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from importlib.resources import files
 
 from sandbox.plan.variables import canonical
 from sandbox.results.manifest import CellPart, MatrixPart
@@ -10,34 +11,13 @@ from sandbox.results.record import Record
 
 Variables = Mapping[str, str]
 
-# What is never compared, as shell patterns, by what it identifies. Variables that configure a server must not match:
-# log_bin, gtid_mode, relay_log_recovery, log_error_verbosity and explicit_defaults_for_timestamp are compared.
-NODE_IDENTITY = (
-    # ids
-    *("server_id", "server_uid", "server_uuid", "group_replication_group_name", "pseudo_thread_id"),
-    *("group_replication_view_change_uuid", "wsrep_cluster_name", "statement_id", "build_id"),
-    # host names and addresses
-    *("hostname", "report_host", "bind_address", "*_bind_address", "admin_address", "wsrep_node_*"),
-    *("wsrep_cluster_address", "wsrep_sst_receive_address", "group_replication_local_address"),
-    *("group_replication_group_seeds", "group_replication_advertise_recovery_endpoints"),
-    *("port", "*_port"),  # ports
-    # paths
-    *("*dir", "*_directory", "*_path", "socket", "*_socket", "pid_file", "init_file", "secure_file_priv"),
-    *("log_error", "*_log_file", "log_bin_basename", "log_bin_index", "relay_log", "relay_log_basename"),
-    *("relay_log_index", "relay_log_info_file", "wsrep_provider", "*ssl_ca", "*ssl_cert", "*ssl_crl*", "*ssl_key"),
-    # GTIDs and positions
-    *("gtid_executed", "gtid_purged", "gtid_owned", "gtid_next", "gtid_binlog_pos", "gtid_binlog_state"),
-    *("gtid_current_pos", "gtid_slave_pos", "gtid_seq_no", "last_gtid", "wsrep_start_position"),
-    *("timestamp", "*_commit_timestamp"),  # times
-    # of one session
-    *("rand_seed1", "rand_seed2", "insert_id", "last_insert_id", "identity", "error_count", "warning_count"),
-    *("in_transaction", "external_user", "proxy_user"),
-    *("report_password", "wsrep_sst_auth", "*_password_*_key*"),  # secrets
-)
-
-# One Galera variable holds dozens of settings; these identify the node.
-_PROVIDER_IDENTITY = ("base_*", "gcache.dir", "gcache.name", "gmcast.listen_addr", "ist.recv_*", "socket.ssl_*")
+_NODE_IDENTITY = [
+    pattern
+    for line in files(__package__).joinpath("node_identity.txt").read_text(encoding="utf-8").splitlines()
+    for pattern in line.partition("#")[0].split()
+]
 _PROVIDER_OPTIONS = "wsrep_provider_options"
+"""One Galera variable holds dozens of settings."""
 
 _WORDS = {"1": "on", "yes": "on", "true": "on", "0": "off", "no": "off", "false": "off"}
 """One server says 1 where another says ON."""
@@ -78,10 +58,7 @@ def differences(baseline: Mapping[str, Variables], variant: Mapping[str, Variabl
 
 def identifies_a_node(variable: str) -> bool:
     """Whether a variable identifies a node and is therefore never compared."""
-    if variable.startswith(f"{_PROVIDER_OPTIONS}:"):
-        option = variable.partition(":")[2]
-        return any(fnmatchcase(option, pattern) for pattern in _PROVIDER_IDENTITY)
-    return any(fnmatchcase(variable, pattern) for pattern in NODE_IDENTITY)
+    return any(fnmatchcase(variable, pattern) for pattern in _NODE_IDENTITY)
 
 
 def _spread_out(variables: Variables) -> dict[str, str]:
