@@ -99,7 +99,9 @@ class StackStarter:
         if maker.make_all(datasets.values()):
             self._restored = set(datasets)
         if not self._restored:
-            self._bases = _bases_of(wanted, self.docker)
+            bases = {stack.name: planned_base_directories(stack.plan) for stack in wanted if stack.plan}
+            # If this machine lacks any of them, every stack starts from scratch, so that all start alike.
+            self._bases = bases if all(usable_base_directories(self.docker, each) for each in bases.values()) else {}
         if alone := sorted({stack.request.profile for stack in wanted if not stack.dataset}):
             maker.note(f"cannot be restored, so started from scratch with its own data: {', '.join(alone)}")
 
@@ -116,15 +118,6 @@ class StackStarter:
     def down(self, name: str) -> None:
         """Removes a stack, or its leftovers."""
         down(name, lambda _: None, self.docker)
-
-
-def _bases_of(stacks: Iterable[StackSpec], docker: Docker) -> dict[str, Mapping[str, Plan]]:
-    """The base data directories that the servers of each stack start from, used if no data is kept.
-
-    Empty if this machine lacks any of them: every stack then starts from scratch, so that all start alike.
-    """
-    found = {stack.name: planned_base_directories(stack.plan) for stack in stacks if stack.plan}
-    return found if all(usable_base_directories(docker, each) for each in found.values()) else {}
 
 
 def is_broken(record: Record) -> bool:

@@ -152,7 +152,10 @@ def resolve(experiment: Experiment) -> Resolved:
 
 def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plans) -> Resolved:
     reasons = {cell.name: plans.reason(cell) for cell in experiment.cells}
-    experiment = _with_canary_here(experiment, reasons)
+    baselines = {each.baseline for each in experiment.comparisons}
+    fit = [cell for cell in experiment.cells if not reasons[cell.name] and cell.name in baselines]
+    if fit and reasons[experiment.canary_of.name]:  # another canary, which can run here: the middle one
+        experiment = replace(experiment, canary_of=fit[len(fit) // 2])
     cells = {
         cell.name: ResolvedCell(cell, experiment.stack_of[cell.name], load, reasons[cell.name])
         for cell, load in zip(experiment.cells, loads, strict=True)
@@ -181,14 +184,6 @@ def _stack(name: str, request: PlanRequest, loads: Sequence[BenchRequest], plans
     except SandboxError:  # its cells have the reason
         return StackSpec(name, request, None)
     return StackSpec(name, request, plan, dataset_of(plan, loads, plans))
-
-
-def _with_canary_here(experiment: Experiment, reasons: Mapping[str, str | None]) -> Experiment:
-    """The experiment with a canary that can run here, if any baseline can: the middle one of those that can."""
-    able = [cell for cell in experiment.cells if not reasons[cell.name]]
-    baselines = {each.baseline for each in experiment.comparisons}
-    fit = [cell for cell in able if cell.name in baselines]
-    return replace(experiment, canary_of=fit[len(fit) // 2]) if fit and experiment.canary_of not in able else experiment
 
 
 def need_baseline(resolved: Resolved) -> None:

@@ -67,7 +67,12 @@ def history_of(
     newest = sides[-1]
     left_out = {side.name: reason for side in sides if (reason := _unlike(side, newest))}
     alike = [side for side in sides if side.name not in left_out]
-    unfit = {side.name for side in alike if _unfit(side, known)}
+    unfit = {
+        side.name  # by the canary alone: nothing else in the result needs to be judged
+        for side in alike
+        if (part := side.manifest.matrix)
+        and judge_result(side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)).unfit
+    }
     shown = [each for each in newest.cells.values() if all(each.get(name) in wanted[name] for name in wanted)]
     series = [_series(METRICS[metric], levels, alike, unfit) for metric in metrics for levels in shown]
     return History(newest, [each for each in series if each.points], left_out)
@@ -101,14 +106,6 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
         for cell, levels in side.cells.items()
         if cell in first
     }
-
-
-def _unfit(side: ResultSide, known: Calibration) -> bool:
-    """By the canary alone: nothing else in the result needs to be judged."""
-    part = side.manifest.matrix
-    if part is None:
-        return False
-    return judge_result(side.runs, [], part.canary_pair, part.metrics, noise_of(part, side.records, known)).unfit
 
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:

@@ -76,7 +76,8 @@ def open_one(result: Path) -> OpenIndex:
 
 def _found(results: Path, names: Sequence[str], parts: Collection[Part]) -> Found:
     manifests = _states(results, (f"{name}/manifest.json" for name in names))
-    records = _states(results, (path for name in names for path in _records(results, name)))
+    runs = ((name, run) for name in names for run in _folders(results / name / "runs"))
+    records = _states(results, (f"{name}/runs/{run}/record.json" for name, run in runs))
     return {part: manifests if part == "manifests" else records for part in sorted({*ALWAYS, *parts})}
 
 
@@ -88,16 +89,10 @@ def _opened(connection: duckdb.DuckDBPyConnection, parts: Collection[Part]) -> O
     return OpenIndex(connection, dict(sorted(rows)))
 
 
-def _folders(results: Path) -> list[str]:
-    """Result folders by name, without the link ``latest``."""
-    with suppress(FileNotFoundError), os.scandir(results) as entries:
+def _folders(parent: Path) -> list[str]:
+    """The folders in a folder by name, without hidden ones and the link ``latest``; none if there is no such folder."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(parent) as entries:
         return sorted(each.name for each in entries if each.is_dir(follow_symlinks=False) and each.name[0] != ".")
-    return []
-
-
-def _records(results: Path, name: str) -> list[str]:
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(results / name / "runs") as runs:
-        return [f"{name}/runs/{run}/record.json" for run in sorted(each.name for each in runs)]
     return []
 
 
