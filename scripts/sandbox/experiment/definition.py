@@ -193,11 +193,11 @@ class Matrix(BaseModel):
         able = [cell for cell in self.all_cells() if runnable(cell)]
         levels = {factor: {cell.levels[factor] for cell in able} for factor in self.baseline_else}
         chosen = {
-            factor: next((each for each in [self.baseline[factor], *others] if each in levels[factor]), None)
+            factor: next((each for each in others if each in levels[factor]), self.baseline[factor])
             for factor, others in self.baseline_else.items()
+            if self.baseline[factor] not in levels[factor]
         }
-        found = {factor: level for factor, level in chosen.items() if level is not None}
-        return self.model_copy(update={"baseline": {**self.baseline, **found}, "baseline_else": {}})
+        return self.model_copy(update={"baseline": {**self.baseline, **chosen}, "baseline_else": {}})
 
     def baseline_of(self, cell: "Cell") -> dict[str, str]:
         """Levels of the cell that this one is compared with: the baseline's, and its own for every other factor."""

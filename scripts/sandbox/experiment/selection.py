@@ -112,12 +112,11 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     chosen = _chosen(matrix, asked)
     cells = tuple(cell for cell in matrix.all_cells() if all(cell.levels[name] in chosen[name] for name in chosen))
     baselines = [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
+    baseline = ", ".join(f"{factor}={level}" for factor, level in matrix.baseline.items())
+    step = f"try: make matrix MATRIX={matrix.name} PLAN=1"
     if not baselines:
-        raise SandboxError(
-            f"the matrix {matrix.name} has no baseline cell left",
-            f"baseline: {_levels_text(matrix.baseline)}; the exclusions rule it out",
-            f"try: make matrix MATRIX={matrix.name} PLAN=1",
-        )
+        known = f"baseline: {baseline}; the exclusions rule it out"
+        raise SandboxError(f"the matrix {matrix.name} has no baseline cell left", known, step)
     left_out = {
         name: [level for level in matrix.factors[name] if level not in levels]
         for name, levels in chosen.items()
@@ -125,11 +124,8 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     }
     made = Experiment(matrix, cells, baselines[len(baselines) // 2], left_out)
     if not made.comparisons:
-        raise SandboxError(
-            f"the matrix {matrix.name} has nothing to compare",
-            f"every remaining cell is the baseline ({_levels_text(matrix.baseline)})",
-            f"try: make matrix MATRIX={matrix.name} PLAN=1",
-        )
+        known = f"every remaining cell is the baseline ({baseline})"
+        raise SandboxError(f"the matrix {matrix.name} has nothing to compare", known, step)
     return made
 
 
@@ -173,10 +169,6 @@ def only_pieces(only: str | None, step: str) -> list[tuple[str, str | None]]:
 def _example(matrix: Matrix) -> str:
     factor, levels = next(iter(matrix.factors.items()))
     return f"try: make matrix MATRIX={matrix.name} ONLY='{factor}={','.join(list(levels)[:2])}'"
-
-
-def _levels_text(levels: Mapping[str, str]) -> str:
-    return ", ".join(f"{factor}={level}" for factor, level in levels.items())
 
 
 def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matrix:

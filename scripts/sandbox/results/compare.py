@@ -226,8 +226,8 @@ def unsteady_shares(runs: Sequence[Observation]) -> dict[str, float]:
 def unsteady_cells(runs: Sequence[Observation], cells: Iterable[str]) -> dict[str, list[Shift]]:
     """The cells that are too unsteady to compare, each with what changed in its runs."""
     shares = unsteady_shares(runs)
-    unsteady = [cell for cell in dict.fromkeys(cells) if shares.get(cell, 0.0) > UNSTEADY_SHARE]
     return {
         cell: list(dict.fromkeys(change for run in runs if run.cell == cell for change in run.changes or ()))
-        for cell in unsteady
+        for cell in dict.fromkeys(cells)
+        if shares.get(cell, 0.0) > UNSTEADY_SHARE
     }
