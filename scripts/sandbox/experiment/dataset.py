@@ -127,10 +127,9 @@ class DatasetMaker:
                     self._down()
 
     def _make(self, dataset: Dataset) -> None:
+        options = first_start(self.name, planned_base_directories(dataset.plan))
         with self.progress() as progress:
-            started = up(
-                dataset.plan, first_start(self.name, planned_base_directories(dataset.plan)), progress, self.docker
-            )
+            started = up(dataset.plan, options, progress, self.docker)
         prepare_data(started.stack, [replace(load, via=None, seed=ROWS_SEED) for load in dataset.loads], self.on_event)
         take_stopped(started.stack, Wish(dataset.key, started.uuid, fresh=False))
 

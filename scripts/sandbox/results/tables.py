@@ -1,6 +1,7 @@
 """The index of results as SQL: columns from the models of a record, tables, and the views that a query sees."""
 
 import hashlib
+import re
 from importlib.resources import files
 from string import Template
 from types import UnionType
@@ -86,17 +87,9 @@ TYPES: dict[Part, str] = {
 }
 """By part, DuckDB's type of one file's content."""
 
-VIEWS = {
-    "runs": "one row per run: cell, block, status, load, every metric, server, machine",
-    "results": "one row per result: a bench, or a matrix with its question and plan",
-    "cells": "the cells of each matrix with their levels",
-    "nodes": "the nodes of each run: role, image, digest, version",
-    "checks": "the verdicts of the checks on each run",
-    "variables": "effective variables of every server of every run",
-    "status_delta": "how every server's status counters changed during each run",
-    "seconds": "the one-second series of every run",
-}
-"""The views that a query sees, each with what it shows; ``views.sql`` has their definitions."""
+_VIEWS_SQL = files(__package__).joinpath("views.sql").read_text(encoding="utf-8")
+VIEWS = {name: about for about, name in re.findall(r"^-- (.+)\nCREATE VIEW (\w+)", _VIEWS_SQL, re.MULTILINE)}
+"""The views that a query sees, each with what it shows."""
 
 
 def _columns(model: type[BaseModel], prefix: str, without: tuple[str, ...] = ()) -> str:
@@ -107,7 +100,7 @@ DEFINITIONS = [
     "CREATE TABLE about (version VARCHAR)",
     "CREATE TABLE loaded (part VARCHAR, path VARCHAR, identity VARCHAR, broken VARCHAR)",
     *(f"CREATE TABLE {part}_loaded (path VARCHAR, result VARCHAR, content {kind})" for part, kind in TYPES.items()),
-    Template(files(__package__).joinpath("views.sql").read_text(encoding="utf-8")).substitute(
+    Template(_VIEWS_SQL).substitute(
         load=_columns(WorkloadRecord, "r.workload", ("name",)),
         metrics=_columns(Metrics, "r.metrics"),
         machine=_columns(Environment, "r.environment"),

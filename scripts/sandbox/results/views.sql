@@ -1,10 +1,7 @@
--- The views that a query sees. tables.py fills in the columns that come from the models of a record.
+-- The views that a query sees; the line above each is what `make query` shows of it. tables.py fills in the columns
+-- that come from the models of a record.
 
-CREATE VIEW cells AS
-SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
-FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded);
-
--- One row per run that was not discarded; the server is the writer where one is known, else the first.
+-- one row per run: cell, block, status, load, every metric, server, machine
 CREATE VIEW runs AS
 SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r.reason, r.profile,
     r.started_utc, r.workload.name AS workload, $load,
@@ -13,8 +10,8 @@ SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r
     server.server_version, server.package_version, server.image, server.image_id, server.image_source,
     $machine, $during,
     r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
-    r.environment.inputs.memory AS node_memory, c.levels, r.seed, r.stack, r.run_id
-FROM (
+    r.environment.inputs.memory AS node_memory, planned.cell.levels, r.seed, r.stack, r.run_id
+FROM ( -- the server is the writer where one is known, else the first
     SELECT result, r, coalesce(list_filter(servers, lambda node: node.role = 'writer')[1], servers[1]) AS server
     FROM (
         SELECT result, content AS r, list_filter(content.nodes, lambda node: node.server_version IS NOT NULL) AS servers
@@ -22,9 +19,11 @@ FROM (
     )
 ) run
 LEFT JOIN manifests_loaded m USING (result)
-LEFT JOIN cells c ON c.result = run.result AND c.cell = r.cell
-WHERE r.block > 0;
+LEFT JOIN (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded) planned
+    ON planned.result = run.result AND planned.cell.name = r.cell
+WHERE r.block > 0; -- block 0, if any, is a discarded warm-up
 
+-- one row per result: a bench, or a matrix with its question and plan
 CREATE VIEW results AS
 SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
     content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,
@@ -36,27 +35,36 @@ FROM manifests_loaded m LEFT JOIN (
     FROM records_loaded GROUP BY result
 ) counted USING (result);
 
+-- the cells of each matrix with their levels
+CREATE VIEW cells AS
+SELECT result, cell.name AS cell, cell.arm AS variant, cell.profile, cell.levels, cell.skipped
+FROM (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_loaded);
+
+-- the nodes of each run: role, image, digest, version
 CREATE VIEW nodes AS
 SELECT result, cell, block, node.*
 FROM (SELECT result, content.cell, content.block, unnest(content.nodes) AS node FROM records_loaded);
 
+-- the verdicts of the checks on each run
 CREATE VIEW checks AS
 SELECT result, cell, block, verdict.*
 FROM (SELECT result, content.cell, content.block, unnest(content.checks) AS verdict FROM records_loaded);
 
--- This one and the next: one row per entry of a field that maps servers to entries.
+-- effective variables of every server of every run
 CREATE VIEW variables AS
 SELECT result, cell, block, node, entry.key AS variable, entry.value AS value FROM (
     SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
         SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.variables)) AS server
         FROM servers_loaded s JOIN records_loaded r USING (path)));
 
+-- how every server's status counters changed during each run
 CREATE VIEW status_delta AS
 SELECT result, cell, block, node, entry.key AS counter, entry.value AS value FROM (
     SELECT result, cell, block, server.key AS node, unnest(map_entries(server.value)) AS entry FROM (
         SELECT s.result, r.content.cell, r.content.block, unnest(map_entries(s.content.status_delta)) AS server
         FROM servers_loaded s JOIN records_loaded r USING (path)));
 
+-- the one-second series of every run
 CREATE VIEW seconds AS
 SELECT result, cell, block, point.*
 FROM (SELECT s.result, r.content.cell, r.content.block, unnest(s.content) AS point
