@@ -14,9 +14,9 @@ from sandbox.commands.common.options import Json, chosen, need_profile
 from sandbox.commands.matrix import run_resolved
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Change
-from sandbox.experiment.gate import BASE, HEAD, smoke_experiment
 from sandbox.experiment.resolve import Resolved, resolve
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
+from sandbox.experiment.selection import BASE, HEAD, smoke_experiment
 from sandbox.plan.compose import Identity, compose_document
 from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan

@@ -142,16 +142,15 @@ def _asked(matrix: Matrix, only: str | None) -> dict[str, list[str]]:
 
 def _chosen(matrix: Matrix, asked: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """The levels asked for, with the baseline's; in the order of the file."""
-    chosen = dict(asked)
     for factor, levels in asked.items():
         for level in levels:
             if level not in matrix.factors[factor]:
                 known = did_you_mean(level, matrix.factors[factor])
                 raise SandboxError(f"ONLY: factor {factor} has no level '{level}'", known, _example(matrix))
-    for factor, level in matrix.baseline.items():
-        if factor in chosen:
-            chosen[factor] = [*chosen[factor], level]
-    return {name: [level for level in matrix.factors[name] if level in levels] for name, levels in chosen.items()}
+    return {
+        name: [level for level in matrix.factors[name] if level in (*levels, matrix.baseline.get(name))]
+        for name, levels in asked.items()
+    }
 
 
 def only_pieces(only: str | None, step: str) -> list[tuple[str, str | None]]:
@@ -222,3 +221,26 @@ def _of_version(expression: str, version: str) -> str:
     rest = expression.partition("+")[1:]
     term = f"{first.name}{first.count or ''}@{version}"
     return parse(term)[0].text + "".join(rest)
+
+
+BASE, HEAD = "base", "head"
+SMOKE_METRICS = ("server_cpu_ms_per_tx", "tps", "latency_p95_ms")
+"""The first two decide; the third is never steady on a shared machine in five seconds (docs/statistics.md, rule 12)."""
+
+
+def smoke_experiment(base: Change, head: Change, load: Change, seconds: int, warmup_s: int) -> Experiment:
+    """Slices of base, head and canary, each on its own stack, even if the sides are the same. Seconds: per slice."""
+    sides = {name: side.model_copy(update={"apart": name}) for name, side in ((BASE, base), (HEAD, head))}
+    matrix = Matrix(
+        name="smoke",
+        title="Smoke benchmark",
+        question="Is the head worse than the base?",
+        common=load,
+        factors={"variant": sides},
+        baseline={"variant": BASE},
+        metrics=list(SMOKE_METRICS),
+        depth="slices",
+        warmup=warmup_s,
+        seconds=seconds,
+    )
+    return make_experiment(matrix)

@@ -1,4 +1,4 @@
-"""The order of runs: complete blocks, random inside, the same for the same seed."""
+"""The order of runs: complete blocks, random inside, the same for the same seed; the cells of a smoke benchmark."""
 
 from collections import Counter
 from itertools import groupby
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.experiment.definition import Matrix
-from sandbox.experiment.selection import Experiment, make_experiment, schedule
+from sandbox.experiment.definition import CANARY, Change, Matrix
+from sandbox.experiment.selection import SMOKE_METRICS, Experiment, make_experiment, schedule, smoke_experiment
+from sandbox.results.gate import LARGEST_MARGIN
 
 
 def experiment(depth: str = "slices") -> Experiment:
@@ -67,3 +68,52 @@ def test_no_place_in_a_block_belongs_to_a_stack(depth: str) -> None:
     shares = {"restart": (1 / 3, 1 / 3, 1 / 3), "slices": (4 / 9, 4 / 9, 1 / 9)}[depth]
     for stack, share in zip(("variant1", "variant2", "canary"), shares, strict=True):
         assert abs(first[stack] - 1200 * share) < 80
+
+
+LOAD = Change(workload="oltp_read_only", threads=4, rows=25_000, tables=4)
+
+
+def smoke(base: Change, head: Change) -> Experiment:
+    """The experiment of a smoke benchmark with these two sides."""
+    return smoke_experiment(base, head, LOAD, 5, 1)
+
+
+def test_a_against_a_has_a_server_for_each_variant() -> None:
+    experiment = smoke(Change(profile="mysql@9.7"), Change(profile="mysql@9.7"))
+    assert sorted(set(experiment.stack_of.values())) == ["variant1", "variant2"]
+    runs = schedule(experiment, 8, 7, first=0)
+    assert len(runs) == 9 * 3 and {run.block for run in runs} == set(range(9))
+    assert {(run.cell, run.stack) for run in runs} == {
+        ("variant-base", "variant1"),
+        ("variant-head", "variant2"),
+        (CANARY, "canary"),
+    }
+    canary = next(run for run in runs if run.cell == CANARY)
+    assert canary.of.name == "variant-base", "the canary is the base once more"
+
+
+def test_each_side_has_what_it_was_given() -> None:
+    head = Change(profile="mysql@8.4", image="sha256:1", set=["max_connections=9", "x=1"], cpus="0.5", memory="1g")
+    base, changed = (cell.change for cell in smoke(Change(profile="mysql@9.7"), head).cells)
+    assert (base.profile, base.image, base.set, base.cpus, base.memory) == ("mysql@9.7", None, [], None, None)
+    assert (changed.profile, changed.image, changed.cpus, changed.memory) == ("mysql@8.4", "sha256:1", "0.5", "1g")
+    assert changed.set == ["max_connections=9", "x=1"]
+    assert (base.threads, base.rows, base.workload) == (changed.threads, changed.rows, changed.workload)
+
+
+def test_the_head_alone_is_compared_by_what_decides_and_what_is_shown() -> None:
+    experiment = smoke(Change(profile="mysql"), Change(profile="mysql"))
+    assert experiment.matrix.depth == "slices" and experiment.matrix.metrics == list(SMOKE_METRICS)
+    assert [(each.cell, each.baseline) for each in experiment.comparisons] == [("variant-head", "variant-base")]
+    assert set(LARGEST_MARGIN) < set(SMOKE_METRICS)
+
+
+def test_a_matrix_file_may_ask_for_an_image_and_is_adjusted_as_before() -> None:
+    data = {
+        "name": "x", "title": "x", "question": "x?", "common": {"profile": "mysql"},
+        "factors": {"image": ["mine:1", "mine:2"]}, "baseline": {"image": "mine:1"},
+    }  # fmt: skip
+    matrix = Matrix.model_validate(data)
+    assert [cell.change.image for cell in matrix.all_cells()] == ["mine:1", "mine:2"]
+    assert len({cell.stack_key for cell in matrix.all_cells()}) == 2
+    assert matrix.adjustment == "Benjamini-Hochberg"

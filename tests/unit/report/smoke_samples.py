@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from sandbox.experiment.definition import Change
-from sandbox.experiment.gate import METRICS as PRIMARY
-from sandbox.experiment.gate import smoke_experiment
 from sandbox.experiment.result import matrix_part
+from sandbox.experiment.selection import SMOKE_METRICS, smoke_experiment
 from sandbox.report.smoke_view import SmokeLook, SmokeReport
 from sandbox.results.compare import judge_matrix
 from sandbox.results.gate import Look
@@ -83,5 +82,5 @@ def look(
 
 def told(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeReport:
     """All that a benchmark of these looks has to tell."""
-    assert all(each.part.metrics == list(PRIMARY) for each in looks)
+    assert all(each.part.metrics == list(SMOKE_METRICS) for each in looks)
     return SmokeReport(looks, SIDES, COMMAND, log)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.experiment.gate import METRICS
+from sandbox.experiment.selection import SMOKE_METRICS
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.results.gate import LARGEST_MARGIN
 from sandbox.results.record import Record
@@ -63,7 +63,7 @@ def test_the_data_says_the_same(name: str, outcome: str, code: int) -> None:
     assert first["seed"] and first["blocks"] == (16 if name == "inconclusive" else 8)
     if name != "environment":
         assert [each["metric"] for each in first["findings"]] == list(LARGEST_MARGIN)
-        assert {each["metric"] for each in first["verdicts"]} == set(METRICS)
+        assert {each["metric"] for each in first["verdicts"]} == set(SMOKE_METRICS)
         assert all(each["margin"] >= 0.05 and each["detectable"] is not None for each in first["verdicts"])
 
 
