@@ -182,15 +182,11 @@ def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: s
 def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
-        return Verdict(*pair, metric.name, None, missing, load, _measured(table, pair, metric))
+        good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
+        unmeasured = any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
+        return Verdict(*pair, metric.name, None, missing, load, not unmeasured)
     effect = effect_of(metric, differences, noise_sd)
     return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
-
-
-def _measured(table: _Table, pair: tuple[str, str], metric: Metric) -> bool:
-    """False where all good runs of either cell lack the metric."""
-    good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
-    return not any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
 
 
 def _differences(table: _Table, pair: tuple[str, str], metric: Metric) -> tuple[list[float], int]:
