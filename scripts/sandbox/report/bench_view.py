@@ -7,7 +7,8 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from sandbox.report.text import UNKNOWN, WIDTH, figure, make_command, markdown_table, tables_text
+from sandbox.report.rendering import rendered
+from sandbox.report.text import UNKNOWN, WIDTH, figure, make_command, tables_text
 from sandbox.results.record import Metrics, NodeRecord, Record
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
 
@@ -201,13 +202,12 @@ def bench_again(record: Record, command: Sequence[str]) -> list[str]:
 
 def bench_markdown(record: Record, command: Sequence[str]) -> str:
     """``summary.md`` of a bench."""
-    blocks = [
-        f"# {bench_title(record)}",
-        f"**{bench_question(record)}**",
-        bench_answer(record),
-        markdown_table(("figure", ""), bench_rows(record)).replace("|  |", "| |", 1),
-        ONE_RUN,
-        "### How to reproduce it",
-        "\n".join(["```sh", *bench_again(record, command), "```"]),
-    ]
-    return "\n\n".join(blocks) + "\n"
+    return rendered(
+        "bench.md",
+        title=bench_title(record),
+        question=bench_question(record),
+        answer=bench_answer(record),
+        rows=list(bench_rows(record)),
+        one_run=ONE_RUN,
+        again=bench_again(record, command),
+    )

@@ -155,11 +155,9 @@ def _items(those: Sequence[str], others: Sequence[str]) -> str:
     return ", ".join([*own, "…"])
 
 
-def unset_text(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """A heading and a list, one line for each pair of variants; empty without such differences."""
-    found = [each for each in compared_variants(part, records) if each.unset or each.only_one]
-    text = [_unset_line(each) for each in found]
-    return ["### Differing values that nobody set", "\n".join(text)] if text else []
+def unset_lines(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    """Differing values that nobody set: one line for each pair of variants; empty without such differences."""
+    return [_unset_line(each) for each in compared_variants(part, records) if each.unset or each.only_one]
 
 
 def _unset_line(found: ComparedVariants) -> str:
@@ -171,7 +169,7 @@ def _unset_line(found: ComparedVariants) -> str:
     values = [f"`{each.variable}` {_short(each.baseline)} → {_short(each.variant)}" for each in first]
     values += [f"and {more} more"] if more > 0 else []
     values += [f"{len(found.only_one)} variables that only one of them has"] if found.only_one else []
-    return f"- {variant} ({cause}): {'; '.join(values)}"
+    return f"{variant} ({cause}): {'; '.join(values)}"
 
 
 def _short(value: str | None) -> str:

@@ -1,20 +1,16 @@
 """PURE: a result as one self-contained HTML file: no script, no network, no other file; light and dark."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 from urllib.parse import quote
-
-import jinja2
-from markupsafe import Markup, escape
 
 from sandbox.report import bench_view, environment, verdict_table
 from sandbox.report.answer import answer
 from sandbox.report.environment import VariantDiff
 from sandbox.report.figures import spoken
 from sandbox.report.layout import RunData
+from sandbox.report.rendering import rendered
 from sandbox.report.svg import DARK, LIGHT, LOOKS, Figure
 from sandbox.report.text import figure, varied
 from sandbox.results.compare import Judged, Verdict
@@ -25,7 +21,6 @@ from sandbox.results.statistics.metrics import METRICS
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
 
-_HYPHENATED = re.compile(r"\S+-\S+")
 _QUIET = ("no-difference", "too-noisy", "unfit")
 
 
@@ -116,23 +111,7 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    text = {"title": verdict_table.PROCESSOR_TITLE, "caption": verdict_table.PROCESSOR_CAPTION}
-    return _template().render(page=page, processor_time=text, light=LIGHT, dark=DARK, looks=LOOKS)
-
-
-@cache
-def _template() -> jinja2.Template:
-    loader = jinja2.PackageLoader("sandbox.report", ".")
-    made = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    made.filters["names"] = _names
-    return made.get_template("page.html.j2")
-
-
-def _names(text: str) -> Markup:
-    """The text, with names such as ``proxysql-rw-split`` unbroken: a browser would break them at their hyphens."""
-    return Markup(_HYPHENATED.sub(r'<span class="name">\g<0></span>', str(escape(text))))  # noqa: S704  (is escaped)
+    return rendered("page.html", page=page, light=LIGHT, dark=DARK, looks=LOOKS)
 
 
 def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:

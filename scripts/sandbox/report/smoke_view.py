@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.report.text import duration, figure, markdown_table, options_text, shown, tables_text
+from sandbox.report.rendering import rendered
+from sandbox.report.text import duration, figure, options_text, shown, tables_text
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
@@ -153,26 +154,28 @@ def _figure(finding: Finding) -> str:
 
 def smoke_markdown(report: SmokeReport) -> str:
     """``smoke.md``: outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
-    headline = "the environment failed" if report.outcome == "environment" else report.outcome
-    blocks = [f"## Smoke benchmark: {headline}", sentence(report)]
-    if report.log:
-        blocks.append("```text\n" + "\n".join(report.log) + "\n```")
-    for name, look in zip(("First look", "Repetition: new stacks, new seed"), report.looks, strict=False):
-        blocks += [f"### {name}, {look.part.blocks} blocks", _table(look)] if look.look.judged else []
-    blocks += ["### What was compared", _sides(report), "### How it was measured", _how(report.looks[-1].part)]
-    notes = [note for look in report.looks for note in _notes(look)]
-    blocks.append("\n".join(f"- {note}" for note in [*_load(report), *dict.fromkeys(notes), *_variables(report)]))
-    blocks.append("```sh\n" + again(report.looks[0].part, report.command) + "\n```")
-    blocks.append("Records: " + ", ".join(f"`results/{look.result}`" for look in report.looks))
-    return "\n\n".join(blocks) + "\n"
+    notes = dict.fromkeys(note for look in report.looks for note in _notes(look))
+    return rendered(
+        "smoke.md",
+        report=report,
+        sentence=sentence(report),
+        columns=_COLUMNS,
+        looks=[(look.part.blocks, _rows(look)) for look in report.looks],
+        sides=[_side_row(report, side) for side in report.sides],
+        part=report.looks[-1].part,
+        blocks=BLOCKS,
+        notes=[*_load(report), *notes, *_variables(report)],
+        again=again(report.looks[0].part, report.command),
+    )
 
 
-def _table(look: SmokeLook) -> str:
+def _rows(look: SmokeLook) -> list[list[str]]:
     judged = look.look.judged
+    if judged is None:
+        return []
     findings = {each.metric: each for each in look.look.findings}
-    rows = [_row(look, each, each.metric, findings.get(each.metric)) for each in judged.verdicts] if judged else []
-    rows += [_row(look, each, f"canary: {each.metric}") for each in judged.canary] if judged else []
-    return markdown_table(_COLUMNS, rows)
+    rows = [_row(look, each, each.metric, findings.get(each.metric)) for each in judged.verdicts]
+    return [*rows, *(_row(look, each, f"canary: {each.metric}") for each in judged.canary)]
 
 
 def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> list[str]:
@@ -207,24 +210,10 @@ def _median(records: Sequence[Record], cell: str, metric: str) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _sides(report: SmokeReport) -> str:
-    rows = []
-    for side in report.sides:
-        node = report.server_of(side)
-        image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
-        rows.append([side, report.sides[side], image, (node.server_version if node else None) or ""])
-    return markdown_table(["", "requested", "image", "server"], rows)
-
-
-def _how(part: MatrixPart) -> str:
-    return (
-        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s of warm-up, after a discarded block; "
-        f"base, head and canary (the base once more) each on a separate server, all up at the same time. "
-        f"{BLOCKS} blocks, {BLOCKS} more on the same stacks if those are inconclusive; a worse result is repeated once "
-        f"on new stacks. Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: "
-        f"worse means an interval above zero loss and an estimate that counts, no regression an interval below a loss "
-        f"that counts."
-    )
+def _side_row(report: SmokeReport, side: str) -> list[str]:
+    node = report.server_of(side)
+    image = f"`{node.image_id or node.image}` ({node.image_source})" if node else ""
+    return [side, report.sides[side], image, (node.server_version if node else None) or ""]
 
 
 def _load(report: SmokeReport) -> list[str]:

@@ -6,17 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sandbox.report.answer import answer
-from sandbox.report.environment import unset_text
+from sandbox.report.environment import unset_lines
+from sandbox.report.rendering import rendered, rendered_lines
 from sandbox.report.text import (
     figure,
     levels_text,
     make_command,
-    markdown_table,
     p_text,
     shown,
-    text_table,
     varied,
-    wrapped,
 )
 from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
@@ -29,8 +27,6 @@ from sandbox.results.statistics.verdict import Effect, Judgement
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
-PROCESSOR_TITLE = "Processor time per transaction, ms"
-PROCESSOR_CAPTION = "Pseudo-median over blocks (Hodges-Lehmann); empty where there is no such node."
 _MOST_CELLS = 4
 """That lost runs, named in one line."""
 
@@ -51,43 +47,40 @@ RUNS = Units("runs a side", "runs", "a side", "too few runs")
 
 def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
     """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
-    lines = [part.question, *wrapped(answer(part, judged), indent=""), ""]
-    lines += [f"Each cell against {levels_text(part.baseline)}, all other levels equal.", ""]
-    table = processor_table(part, records)
-    times = wrapped(f"{PROCESSOR_TITLE}   {PROCESSOR_CAPTION}") if table else []
-    times += [*_indented(text_table(table[0], table[1:])), ""] if table else []
-    lines += times if asked_first(part) else []
-    for name in part.metrics:
-        rows = [[*levels, *figures(each)] for verdicts in with_levels(part, judged, name) for levels, each in verdicts]
-        lines += wrapped(f"{name}   {margin_text(name, judged)}")
-        lines += [*_indented(text_table([*varied(part), *FIGURES], rows)), ""]
-    lines += [] if asked_first(part) else times
-    if any("no difference" in verdict.word for verdict in judged.verdicts):
-        lines.append(MDE_TEXT.replace("MDE", "sees"))
-    return [*lines, *(line for note in notes(part, judged) for line in wrapped(note))]
+    tables = {
+        f"{name}   {margin_text(name, judged)}": [
+            [*levels, *figures(each)] for found in with_levels(part, judged, name) for levels, each in found
+        ]
+        for name in part.metrics
+    }
+    seen = any("no difference" in verdict.word for verdict in judged.verdicts)
+    text = [*([MDE_TEXT.replace("MDE", "sees")] if seen else []), *notes(part, judged)]
+    headings = [*varied(part), *FIGURES]
+    return rendered_lines("verdicts.txt", **_both(part, judged, records), tables=tables, headings=headings, notes=text)
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+def _both(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> dict[str, Any]:
+    """What the terminal and the summary show alike."""
+    times, first = processor_table(part, records), asked_first(part)
+    return {"part": part, "answer": answer(part, judged), "times": times, "times_first": first}
 
 
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
     """``summary.md``: question, answer, verdicts, what was left out, the machine, how to reproduce it."""
-    blocks = [f"# {part.title}", f"**{part.question}**", answer(part, judged)]
-    table = processor_table(part, records)
-    times = [f"### {PROCESSOR_TITLE}", markdown_table(table[0], table[1:]), PROCESSOR_CAPTION] if table else []
-    blocks += times if asked_first(part) else []
     cells = {cell.name: levels_text(cell.levels) for cell in part.cells}
-    for metric in part.metrics:
-        rows = [[cells[each.cell], *wide_figures(each)] for each in judged.verdicts if each.metric == metric]
-        rows += [["canary", *wide_figures(each)] for each in judged.canary if each.metric == metric]
-        blocks += [f"### {metric}", markdown_table(["cell", *WIDE_FIGURES], rows)]
-    blocks += [] if asked_first(part) else times
-    text = [MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *([part.note] if part.note else [])]
-    blocks += ["\n".join(f"- {line}" for line in text)] if text else []
-    blocks += unset_text(part, records)
-    blocks += ["### How this was measured", how(part, records), "```sh\n" + again(part, command) + "\n```"]
-    return "\n\n".join(blocks) + "\n"
+    named = [*((cells[each.cell], each) for each in judged.verdicts), *(("canary", each) for each in judged.canary)]
+    return rendered(
+        "summary.md",
+        **_both(part, judged, records),
+        headings=["cell", *WIDE_FIGURES],
+        tables={
+            name: [[cell, *wide_figures(each)] for cell, each in named if each.metric == name] for name in part.metrics
+        },
+        notes=[MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *filter(None, [part.note])],
+        unset=unset_lines(part, records),
+        how=how(part, records),
+        again=again(part, command),
+    )
 
 
 def how(part: MatrixPart, records: Sequence[Record]) -> str:

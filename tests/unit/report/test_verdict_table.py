@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.report.verdict_table import (
-    PROCESSOR_TITLE,
     lost_runs,
     processor_data,
     processor_table,
@@ -21,6 +20,7 @@ from sandbox.results.statistics.changes import Shift
 from unit.results.samples import METRICS, sample_record
 from unit.results.test_compare import result
 
+PROCESSOR_TITLE = "Processor time per transaction, ms"
 NOW = datetime(2025, 1, 31, tzinfo=UTC)
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.report.environment import unset_text
+from sandbox.report.environment import unset_lines
+from sandbox.report.verdict_table import summary
+from sandbox.results.compare import Judged
 from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.variants import (
@@ -200,7 +202,9 @@ def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
 
 
 def test_they_are_told_in_the_summary() -> None:
-    heading, text = unset_text(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
-    assert heading == "### Differing values that nobody set"
-    assert text == "- server b against a (different version): `innodb_io_capacity` 200 → 300"
-    assert unset_text(part(), [record("a-1"), record("b-1", "11.8.6")]) == []
+    (text,) = unset_lines(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
+    assert text == "server b against a (different version): `innodb_io_capacity` 200 → 300"
+    judged = Judged([], [], {}, unfit=False)
+    whole = summary(part(), judged, [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")], ["", "matrix"])
+    assert f"\n\n### Differing values that nobody set\n\n- {text}\n\n### " in whole
+    assert unset_lines(part(), [record("a-1"), record("b-1", "11.8.6")]) == []
