@@ -11,7 +11,7 @@ from sandbox.report.environment import VariantDiff
 from sandbox.report.figures import spoken
 from sandbox.report.layout import RunData
 from sandbox.report.rendering import rendered
-from sandbox.report.svg import DARK, LIGHT, LOOKS, Figure
+from sandbox.report.svg import Figure
 from sandbox.report.text import figure, varied
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
@@ -111,7 +111,7 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
 
 def html(page: Page) -> str:
     """``report.html``."""
-    return rendered("page.html", page=page, light=LIGHT, dark=DARK, looks=LOOKS)
+    return rendered("page.html", page=page)
 
 
 def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:

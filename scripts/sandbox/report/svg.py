@@ -7,28 +7,15 @@ from dataclasses import dataclass
 from html import escape
 from typing import Protocol
 
+from sandbox.report.rendering import rendered
 from sandbox.report.text import cut
 
 WIDTH, HEIGHT = 340, 220
 _TOP, _RIGHT, _BOTTOM, _LEFT = 8, 10, 34, 22
 _ROW = 26
 """Height of a row where the categories are stacked vertically."""
-LOOKS = (
-    "svg path{stroke:currentColor;fill:none}svg circle,svg text{fill:currentColor}svg .middle{text-anchor:middle}"
-    "svg .end{text-anchor:end}svg .line{stroke-width:1.7}svg .one{stroke-opacity:.35}svg .thin{stroke-width:1.1}"
-    "svg .thick{stroke-width:5.5;stroke-opacity:.45}svg .area{fill:currentColor;fill-opacity:.14;stroke:none}"
-    "svg .level{stroke-dasharray:4 3}"
-)
-"""CSS rules for marks: once per page, since a page may hold hundreds of charts."""
-LIGHT = ("#5b6470", "#0067b1", "#d1495b", "#1b8a4b", "#a85f00", "#7b3fa0", "#0a8a9a", "#c2348b", "#6b7a00", "#8a4b2a")
-DARK = ("#aab4c0", "#5ab0f2", "#ff7f8f", "#5bd08b", "#f0a94a", "#c08df0", "#4fd0df", "#ff86cb", "#c3d24a", "#d79a72")
-"""The first is the baseline's, more muted than the others."""
-_STYLE = (
-    "text{font-family:'DejaVu Sans',Arial,sans-serif;font-size:11px}"
-    + "".join(f".c{index}{{color:{colour}}}" for index, colour in enumerate(LIGHT))
-    + f".grey{{color:#6b6b6b}}.grid{{color:#d9d9d9}}.faint{{color:#5a5f66}}.ink{{color:#1b1b1b}}{LOOKS}"
-)
-"""Of a picture that stands alone."""
+_COLOURS = 10
+"""As many as ``templates/looks.j2`` has."""
 _GAP, _HEAD, _COLUMNS = 18, 22, 3
 LOG_FROM = 20.0
 """Ratio of largest to smallest value that makes an axis logarithmic: else all small values merge into one line."""
@@ -285,7 +272,7 @@ class Panel:
 
 def tone(colour: int | None) -> str:
     """The class of a colour; None: grey. An eleventh variant reuses the first one's."""
-    return "grey" if colour is None else f"c{colour % len(LIGHT)}"
+    return "grey" if colour is None else f"c{colour % _COLOURS}"
 
 
 def _path(colour: int | None, look: str, data: str) -> str:
@@ -326,38 +313,26 @@ def picture(figure: Figure) -> str:
     """The figure as one self-contained SVG file: on white, with title, legend and caption."""
     columns = min(_COLUMNS, max(2, len(figure.panels)))
     width = columns * (WIDTH + _GAP) + _GAP
-    head, y = _headings(figure, width)
-    body = []
+    legend, captioned = _legend(figure.legend, width)
+    caption = textwrap.wrap(figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False)
+    placed, y = [], captioned + 16 * len(caption)
     for first in range(0, len(figure.panels), columns):
         row = figure.panels[first : first + columns]
-        for column, panel in enumerate(row):
-            x = _GAP + column * (WIDTH + _GAP)
-            body.append(_line(x, y + 12, panel.title, "600 12px"))
-            body.append(panel.svg(f'x="{x}" y="{y + _HEAD}" width="{panel.size[0]}" height="{panel.size[1]}"'))
+        placed += [(panel, _GAP + column * (WIDTH + _GAP), y) for column, panel in enumerate(row)]
         y += _HEAD + _GAP + max(panel.size[1] for panel in row)
-    open_ = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" viewBox="0 0 {width} {y}">'
-    paper = f'<rect width="{width}" height="{y}" fill="#ffffff"/>'
-    return f"{open_}<style>{_STYLE}</style>{paper}{''.join([*head, *body])}</svg>\n"
+    return rendered(
+        "picture.svg", title=figure.title, legend=legend, caption=list(enumerate(caption)), captioned=captioned,
+        placed=placed, width=width, height=y, left=_GAP, head=_HEAD,
+    )  # fmt: skip
 
 
-def _headings(figure: Figure, width: int) -> tuple[list[str], int]:
-    """Title, legend and caption, and how far down they reach."""
-    lines, x, y = [_line(_GAP, 28, figure.title, "600 17px")], float(_GAP), 52
-    for index, name in enumerate(figure.legend):
+def _legend(names: Sequence[str], width: int) -> tuple[list[tuple[str, str, float, int]], int]:
+    """Class of the colour, name and place of each entry, in lines that fit; then where what follows begins."""
+    entries, x, y = [], float(_GAP), 52
+    for index, name in enumerate(names):
         length = 26 + 6.6 * len(name)
         if x > _GAP and x + length > width - _GAP:
             x, y = float(_GAP), y + 20
-        lines.append(f'<circle class="{tone(index)}" cx="{x + 5}" cy="{y - 4}" r="5"/>')
-        lines.append(_line(x + 15, y, name, "12px"))
+        entries.append((tone(index), name, x, y))
         x += length
-    y += 20 if figure.legend else 0
-    for text in textwrap.wrap(figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False):
-        lines.append(_line(_GAP, y, text, "12px", "faint"))
-        y += 16
-    return lines, y
-
-
-def _line(x: float, y: float, text: str, font: str, look: str = "ink") -> str:
-    weight, size = font.split() if " " in font else ("400", font)
-    style = f'style="font-weight:{weight};font-size:{size}"'
-    return f'<text class="{look}" x="{x:.0f}" y="{y}" {style}>{escape(text)}</text>'
+    return entries, y + 20 if names else y
