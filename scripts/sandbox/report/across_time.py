@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, levels_text, p_text, shown, text_table, wrapped
+from sandbox.report.rendering import rendered_lines
+from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, text_table
 from sandbox.report.verdict_table import (
     FIGURES,
     RUNS,
@@ -15,7 +16,7 @@ from sandbox.report.verdict_table import (
     unsteady_text,
 )
 from sandbox.results.compare import unsteady_cells
-from sandbox.results.history import History, Point, Series
+from sandbox.results.history import History, Point
 from sandbox.results.statistics.changes import FEWEST, Shift
 from sandbox.results.statistics.metrics import Metric
 from sandbox.results.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
@@ -23,24 +24,25 @@ from sandbox.results.unpaired import Differences, ResultSide, Unpaired, Unpaired
 _MOST_VARIABLES = 10
 _HISTORY_HEADER = ("measured (UTC)", "server", "tool", "n", "value", "95 % interval", "")
 _MOST_VERSION = 26
-WARNING = (
-    "Unpaired: A and B ran at different times, so anything else that changed in between counts as a "
-    "difference too, and no interval accounts for it. Where it matters, run both as variants of one matrix."
-)
 
 
 def unpaired_lines(first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences) -> list[str]:
     """Both results, what else differs, one table per metric, notes."""
-    lines = [_side("A", first), _side("B", second), "", *wrapped(WARNING, indent=""), "", *_apart(differences), ""]
+    tables = {}
     for metric in dict.fromkeys(verdict.metric for verdict in compared.verdicts):
         verdicts = [each for each in compared.verdicts if each.metric == metric]
-        lines += wrapped(f"{metric}   B against A   {margins_by_workload(verdicts, RUNS, compared.noise)}")
-        lines += [*(f"  {line}" for line in _table(verdicts)), ""]
-    lines += _notes(compared)
-    for name, side in (("A", first), ("B", second)):
-        for cell, changed in unsteady_text(_unsteady(side)).items():
-            lines += wrapped(f"not steady in {name}: {cell}: {changed}")
-    return lines
+        title = f"{metric}   B against A   {margins_by_workload(verdicts, RUNS, compared.noise)}"
+        tables[title] = _table(verdicts)
+    return rendered_lines(
+        "unpaired.txt",
+        sides={"A": first, "B": second},
+        differences=differences,
+        most=_MOST_VARIABLES,
+        tables=tables,
+        compared=compared,
+        sources={source for source, _ in compared.noise.values()},
+        unsteady={name: unsteady_text(_unsteady(side)) for name, side in (("A", first), ("B", second))},
+    )
 
 
 def _unsteady(side: ResultSide) -> Mapping[str, Sequence[Shift]]:
@@ -65,11 +67,6 @@ def unpaired_data(
     }
 
 
-def _side(name: str, side: ResultSide) -> str:
-    commit = f", commit {side.manifest.tool_commit}" if side.manifest.tool_commit else ""
-    return f"{name}  {side.name}  {side.manifest.profile}{commit}"
-
-
 def _side_data(side: ResultSide) -> dict[str, Any]:
     manifest = side.manifest
     return {
@@ -79,19 +76,6 @@ def _side_data(side: ResultSide) -> dict[str, Any]:
         "tool_commit": manifest.tool_commit,
         "host_class": side.host_class,
     }
-
-
-def _apart(differences: Differences) -> list[str]:
-    """Differences in anything but the measured values."""
-    if not differences.others and not differences.variables:
-        return ["No other recorded difference."]
-    first = [*differences.others, *differences.variables[:_MOST_VARIABLES]]
-    lines = ["Other differences"]
-    for each in first:
-        old, new = ("unknown or none" if value is None else value for value in (each.first, each.second))
-        lines += wrapped(f"{each.what}: {old} → {new}", "  ", "    ")
-    more = len(differences.variables) - _MOST_VARIABLES
-    return [*lines, f"  and {more} more variables   (JSON=1 lists all)"] if more > 0 else lines
 
 
 def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
@@ -111,24 +95,6 @@ def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
     return text_table([*factors, *FIGURES], [[*levels, *text] for levels, _, text in rows])
 
 
-def _notes(compared: Unpaired) -> list[str]:
-    text = []
-    if compared.unfit:
-        text.append(f"UNFIT: the canary of {' and '.join(compared.unfit)} differs from its baseline; no verdicts")
-    if any(verdict.word == "no difference" for verdict in compared.verdicts):
-        text.append("sees: the smallest difference that this many runs detect with 80 % power")
-    sources = {source for source, _ in compared.noise.values()}
-    if "canary" in sources:
-        text.append("not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)")
-    if "unknown" in sources:
-        text.append("no canary and no calibration: the noise is unknown; a matrix has its own canary")
-    for side, cells in compared.only.items():
-        if cells:
-            names = "; ".join(map(levels_text, cells))
-            text += wrapped(f"only in {side}: {names}")
-    return text
-
-
 def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
     text: dict[str, Any] = {
         "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
@@ -139,18 +105,20 @@ def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
 
 
 def history_lines(history: History) -> list[str]:
-    """The subject, one table for each metric and cell, and the results left out."""
-    lines = wrapped(_subject(history), indent="")
-    lines += [*wrapped(f"host: {history.newest.host_class or UNKNOWN}", indent=""), ""]
-    for series in history.series:
-        metric, better = series.metric, "higher is better" if series.metric.higher_is_better else "lower is better"
-        name = f"{metric.name} ({metric.unit}, {better}), {levels_text(series.levels)}"
-        lines += [*wrapped(name, indent=""), *_history_table(series), ""]
-    for result, reason in history.left_out.items():
-        lines += wrapped(f"left out: {result}: {reason}")
-    if any(len(series.points) < FEWEST for series in history.series):
-        lines.append(f"change detection needs at least {FEWEST} results")
-    return lines
+    """The subject, one table for each metric and cell, and the results left out.
+
+    Where the history changed, a line before the result describes the change.
+    """
+    return rendered_lines(
+        "history.txt",
+        subject=_subject(history),
+        history=history,
+        tables=[
+            (series, text_table(_HISTORY_HEADER, [_history_row(each) for each in series.points]))
+            for series in history.series
+        ],
+        fewest=FEWEST,
+    )
 
 
 def history_data(history: History) -> dict[str, Any]:
@@ -177,20 +145,6 @@ def _subject(history: History) -> str:
         return f"matrix {part.name}: {part.question}"
     load = history.newest.records[0].workload
     return f"bench of {history.newest.manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
-
-
-def _history_table(series: Series) -> Sequence[str]:
-    """One row per result; where the history changed, a line before the result describes the change."""
-    head, *rows = text_table(_HISTORY_HEADER, [_history_row(each) for each in series.points])
-    lines = [f"  {head}"]
-    for row, point in zip(rows, series.points, strict=True):
-        if point.change:
-            word = "better" if series.metric.improves(point.change.effect) else "worse"
-            p = p_text(point.change.p)
-            size = f"{shown(series.metric, point.change.effect)} (p {p if p.startswith('<') else f'= {p}'})"
-            lines.append(f"  -- {word} from here on: {size}")
-        lines.append(f"  {row}")
-    return lines
 
 
 def _history_row(point: Point) -> Sequence[str]:

@@ -9,7 +9,8 @@ from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
 from sandbox.plan.variables import effective_variables
-from sandbox.report.text import WIDTH, ports_text, text_table, wrapped
+from sandbox.report.rendering import rendered_lines
+from sandbox.report.text import WIDTH, ports_text, wrapped
 
 _SOURCES = {
     "local": "local",
@@ -94,53 +95,37 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
 
 def plan_lines(plan: Plan) -> list[str]:
     """A plan for a terminal of 100 columns."""
-    request = plan.request
-    images = [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes]
-    roles = [[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes]
-    lines = [f"profile  {plan.profile}   (plan {plan_hash(plan)})", ""]
-    lines += [*text_table(["node", "version", "image", "source"], images), ""]
-    lines += text_table(["node", "role", "ports"], roles)
-    for group in plan.groups:
-        if group.external:
-            at = external_address(group.external)
-            lines += ["", f"external{group.index}  {at}: somebody else's server, not started here"]
-    lines += _setting_lines(plan)
-    if request.cnf:
-        lines.append(f"CNF      {request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server")
-    if request.init:
-        lines.append(f"INIT     {request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer")
-    limits = [f"{name} {value}" for name, value in (("CPUS", request.cpus), ("MEMORY", request.memory)) if value]
-    lines += [f"limits   {', '.join(limits)} for each database node"] if limits else []
-    lines += [f"note     {note}" for note in _notes(plan)]
-    return [*lines, "", f"memory   about {plan.memory_mb} MiB in {len(plan.nodes)} containers"]
+    return rendered_lines(
+        "plan.txt",
+        plan=plan,
+        request=plan.request,
+        hash=plan_hash(plan),
+        images=[[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes],
+        roles=[[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes],
+        external={group.index: external_address(group.external) for group in plan.groups if group.external},
+        variables=_variable_lines(plan),
+        older=_older_replicas(plan),
+    )
 
 
-def _notes(plan: Plan) -> list[str]:
-    """Combinations that work but that the vendor does not support."""
+def _older_replicas(plan: Plan) -> list[tuple[Node, Node]]:
+    """Replicas of an older series than their source, each with it: this works, but the vendor does not support it."""
     return [
-        f"{node.name} ({node.series}) is older than its source {group.first} ({group.databases[0].series}): "
-        "replication to an older series is unsupported"
+        (node, group.databases[0])
         for group in plan.groups
         for node in group.replicas
         if group.databases and version_key(node.series) < version_key(group.databases[0].series)
     ]
 
 
-def _setting_lines(plan: Plan) -> list[str]:
-    """One line per setting, and the server variables that this plan sets, per distinct set of servers."""
-    lines: list[str] = [""]
-    for group in plan.groups:
-        for setting in group.settings:
-            holders = [node.name for node in (*group.servers, *group.proxies) if setting in node.settings]
-            lines.append(f"setting  {setting}: {', '.join(holders)}")
+def _variable_lines(plan: Plan) -> list[str]:
+    """The server variables that this plan sets, per distinct set of servers."""
     seen: dict[tuple[str, ...], list[str]] = {}
     for node in plan.databases:
         variables = effective_variables(node, node_context(plan, node, PLACEHOLDER))
         pairs = tuple(_assignment(name, value, node) for name, value in variables.items() if name != "server_id")
         seen.setdefault(pairs, []).append(node.name)
-    for pairs, names in seen.items():
-        lines += _wrapped(f"servers  {', '.join(names)}: ", list(pairs))
-    return lines
+    return [line for pairs, names in seen.items() for line in _wrapped(f"servers  {', '.join(names)}: ", list(pairs))]
 
 
 def _assignment(name: str, value: str | None, node: Node) -> str:

@@ -19,7 +19,7 @@ def rendered(name: str, **values: Any) -> str:
 
 def rendered_lines(name: str, **values: Any) -> list[str]:
     """The same as lines for a terminal."""
-    return rendered(name, **values).splitlines()
+    return rendered(name, **values).removesuffix("\n").split("\n")
 
 
 @cache
@@ -33,6 +33,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"names": _names, "levels": text.levels_text, "markdown_table": text.markdown_table}
+    made.filters |= {"shown": text.shown, "p_text": text.p_text}
     made.filters["text_table"] = lambda header, rows: "\n".join(text.text_table(header, rows))
     made.filters["wrapped"] = lambda *given, **how: "\n".join(text.wrapped(*given, **how))
     return made
