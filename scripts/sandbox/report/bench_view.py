@@ -45,7 +45,7 @@ def bench_title(record: Record) -> str:
 
 
 def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
-    """Every figure with its known spread, then the results of the checks."""
+    """Every figure with its known spread, also by kind of transaction where there are several; then the checks."""
     metrics = record.metrics
     yield "load", _load(record)
     yield "data", _data(record)
@@ -53,7 +53,10 @@ def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
     reads, writes = _figure(metrics.reads_per_s), _figure(metrics.writes_per_s)
     yield "qps", f"{_figure(metrics.qps)}  (reads {reads}, writes {writes})"
     yield "latency ms", _latency(metrics)
-    yield from _kinds(metrics)
+    kinds = metrics.by_kind or {}
+    for name, kind in kinds.items() if len(kinds) > 1 else ():
+        beside = "  (alongside the load)" if kind.background else ""
+        yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
     yield "conflicts", _conflicts(metrics)
     yield "errors", _counts(metrics.errors, metrics.errors_by_code)
     yield "reconnects", _figure(metrics.reconnects)
@@ -96,14 +99,6 @@ def _latency(metrics: Metrics) -> str:
         return UNKNOWN
     names = ("avg", "p50", "p95", "p99", "max")
     return ", ".join(f"{name} {_figure(getattr(metrics, f'latency_{name}_ms'))}" for name in names) + _known_to(metrics)
-
-
-def _kinds(metrics: Metrics) -> Iterator[tuple[str, str]]:
-    """A row for each kind of transaction, where there are several."""
-    kinds = metrics.by_kind or {}
-    for name, kind in kinds.items() if len(kinds) > 1 else ():
-        beside = "  (alongside the load)" if kind.background else ""
-        yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
 
 
 def _known_to(metrics: Metrics) -> str:

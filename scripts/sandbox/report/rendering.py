@@ -32,10 +32,12 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"names": _names, "levels": text.levels_text, "markdown_table": text.markdown_table}
-    made.filters |= {"shown": text.shown, "p_text": text.p_text}
-    made.filters["text_table"] = lambda header, rows: "\n".join(text.text_table(header, rows))
-    made.filters["wrapped"] = lambda *given, **how: "\n".join(text.wrapped(*given, **how))
+    made.filters |= {
+        "names": _names, "levels": text.levels_text, "tables": text.tables_text, "options": text.options_text,
+        "shown": text.shown, "p_text": text.p_text, "markdown_table": text.markdown_table,
+        "text_table": lambda header, rows: "\n".join(text.text_table(header, rows)),
+        "wrapped": lambda *given, **how: "\n".join(text.wrapped(*given, **how)),
+    }  # fmt: skip
     return made
 
 

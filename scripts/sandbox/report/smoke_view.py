@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.report.rendering import rendered
-from sandbox.report.text import duration, figure, options_text, shown, tables_text
+from sandbox.report.text import duration, figure, shown
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 from sandbox.results.compare import Verdict
 from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
@@ -154,7 +154,7 @@ def _figure(finding: Finding) -> str:
 
 def smoke_markdown(report: SmokeReport) -> str:
     """``smoke.md``: outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
-    notes = dict.fromkeys(note for look in report.looks for note in _notes(look))
+    records = [record for look in report.looks for record in look.records]
     return rendered(
         "smoke.md",
         report=report,
@@ -164,7 +164,11 @@ def smoke_markdown(report: SmokeReport) -> str:
         sides=[_side_row(report, side) for side in report.sides],
         part=report.looks[-1].part,
         blocks=BLOCKS,
-        notes=[*_load(report), *notes, *_variables(report)],
+        load=records[0].workload if records else None,
+        read_only={record.metrics.writes_per_s for record in records if record.status == "ok"} == {0},
+        notes=dict.fromkeys(note for look in report.looks for note in _notes(look)),
+        different=differences(*map(report.variables_of, report.sides)),
+        most=MOST_VARIABLES,
         again=again(report.looks[0].part, report.command),
     )
 
@@ -216,17 +220,6 @@ def _side_row(report: SmokeReport, side: str) -> list[str]:
     return [side, report.sides[side], image, (node.server_version if node else None) or ""]
 
 
-def _load(report: SmokeReport) -> list[str]:
-    record = next((record for look in report.looks for record in look.records), None)
-    if record is None:
-        return []
-    load = record.workload
-    writes = [each.metrics.writes_per_s for look in report.looks for each in look.records if each.status == "ok"]
-    unseen = ["the load wrote nothing: writes, commits and flushes are not covered"] if set(writes) == {0} else []
-    words = [load.name, f"{load.threads} threads", tables_text(load) or options_text(load)]
-    return [f"load: {', '.join(filter(None, words))}; host: {report.looks[0].part.host_class}", *unseen]
-
-
 def _notes(look: SmokeLook) -> list[str]:
     judged, part = look.look.judged, look.part
     commands = calibrate_commands(part, judged) if judged else ()
@@ -235,14 +228,6 @@ def _notes(look: SmokeLook) -> list[str]:
     lost = (record for record in look.records if record.status not in ("ok", "infra_error"))
     text += [f"{record.cell}, block {record.block}: {record.status}: {record.reason}" for record in lost]
     return [*text, *([f"seed {part.seed}: took {duration(look.seconds)}"] if look.seconds is not None else [])]
-
-
-def _variables(report: SmokeReport) -> list[str]:
-    """Server variables that differ between the sides, requested or not."""
-    found = differences(*map(report.variables_of, report.sides))
-    lines = [f"`{each.variable}` on {each.server}: {each.baseline} → {each.variant}" for each in found[:MOST_VARIABLES]]
-    more = len(found) - len(lines)
-    return [*lines, *([f"{more} more server variables differ: see the records"] if more else [])]
 
 
 def smoke_data(report: SmokeReport) -> dict[str, Any]:

@@ -231,14 +231,13 @@ def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.status in ("failed", "infra_error"):
             lost.setdefault((record.status, variant_of.get(record.cell, record.cell)), []).append(record)
-    return [_lost_line(status, runs) for (status, _), runs in lost.items()]
-
-
-def _lost_line(status: str, runs: Sequence[Record]) -> str:
-    cells = list(dict.fromkeys(run.cell for run in runs))
-    named = ", ".join([*cells[:_MOST_CELLS], *(["…"] if len(cells) > _MOST_CELLS else [])])
-    count = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}"
-    return f"{count} {status} ({named}): {runs[0].reason or 'no reason given'}"
+    lines = []
+    for (status, _), runs in lost.items():
+        cells = list(dict.fromkeys(run.cell for run in runs))
+        named = ", ".join([*cells[:_MOST_CELLS], *(["…"] if len(cells) > _MOST_CELLS else [])])
+        count = f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}"
+        lines.append(f"{count} {status} ({named}): {runs[0].reason or 'no reason given'}")
+    return lines
 
 
 def asked_first(part: MatrixPart) -> bool:
