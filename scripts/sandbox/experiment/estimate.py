@@ -125,11 +125,9 @@ def known_pace(manifests: Iterable[Manifest], host_class: str) -> float:
 
     ``manifests``: newest first. A figure of 0 or less is ignored: that matrix ended before all of its load.
     """
-    for manifest in manifests:
-        part = manifest.matrix
-        if part is None or part.host_class != host_class:
-            continue
-        spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0
-        if spent_s > 0 and estimated_s > 0:
-            return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
+    for part in (manifest.matrix for manifest in manifests):
+        if part and part.host_class == host_class:
+            spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0
+            if spent_s > 0 and estimated_s > 0:
+                return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
     return 1.0

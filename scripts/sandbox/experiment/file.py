@@ -87,10 +87,9 @@ def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
 
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     for position, name in enumerate(matrix.metrics):
-        if name in METRICS and name not in matrix.metrics[:position]:
-            continue
-        text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
-        raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
+        if name not in METRICS or name in matrix.metrics[:position]:
+            text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
+            raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:

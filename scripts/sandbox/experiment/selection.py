@@ -208,11 +208,9 @@ def _versioned(change: Change, version: str, asked: str, matrix: str) -> Change:
         return change.model_copy(update={"add": [_of_version(change.add[0], version), *change.add[1:]]})
     if change.profile:
         return change.model_copy(update={"profile": _of_version(change.profile, version)})
-    raise SandboxError(
-        f"ONLY: '{asked}': that level adds no term that could have a version",
-        "level@version is the level with that version of the first term that it adds",
-        f"try: make matrix MATRIX={matrix} PLAN=1",
-    )
+    what = f"ONLY: '{asked}': that level adds no term that could have a version"
+    known = "level@version is the level with that version of the first term that it adds"
+    raise SandboxError(what, known, f"try: make matrix MATRIX={matrix} PLAN=1")
 
 
 def _of_version(expression: str, version: str) -> str:
