@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from sandbox.report import bench_view, environment, verdict_table
 from sandbox.report.answer import answer
@@ -37,7 +36,7 @@ class VerdictTable:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Everything that the template shows, as text."""
+    """Everything that the template shows."""
 
     title: str
     question: str
@@ -48,7 +47,7 @@ class Page:
     stacks: Sequence[Mapping[str, str]]
     how: str
     again: Sequence[str]
-    runs: Sequence[Mapping[str, Any]]
+    runs: Sequence[RunData]
     tables: Sequence[VerdictTable] = ()
     notes: Sequence[str] = ()
     figures_table: Sequence[tuple[str, str]] = ()
@@ -81,7 +80,7 @@ def matrix_page(
         stacks=environment.stack_rows(part, records),
         how=verdict_table.how(part, records),
         again=[verdict_table.again(part, command)],
-        runs=[_run(run) for run in runs],
+        runs=runs,
         tables=[_table(part, judged, records, metric) for metric in part.metrics],
         notes=[*verdict_table.notes(part, judged), verdict_table.MDE_TEXT],
         processor_time=verdict_table.processor_table(part, records),
@@ -104,7 +103,7 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
         stacks=environment.node_rows(record, record.stack),
         how=bench_view.ONE_RUN,
         again=bench_view.bench_again(record, command),
-        runs=[_run(run)],
+        runs=[run],
         figures_table=list(bench_view.bench_rows(record)),
     )
 
@@ -131,18 +130,4 @@ def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str]) -> M
         "values": f"{values} {METRICS[verdict.metric].unit}",
         "figures": verdict_table.wide_figures(verdict),
         "word": verdict.word.replace(" ", "-"),
-    }
-
-
-def _run(run: RunData) -> Mapping[str, Any]:
-    record = run.record
-    tps, p95 = record.metrics.tps, record.metrics.latency_p95_ms
-    return {
-        "cell": record.cell,
-        "block": record.block,
-        "status": record.status,
-        "reason": record.reason or "",
-        "tps": "" if tps is None else figure(tps),
-        "p95": "" if p95 is None else figure(p95),
-        "files": {word.removeprefix("log_"): quote(path) for word, path in run.files.items()},
     }

@@ -34,7 +34,7 @@ def _environment() -> jinja2.Environment:
     )
     made.filters |= {
         "names": _names, "levels": text.levels_text, "tables": text.tables_text, "options": text.options_text,
-        "shown": text.shown, "p_text": text.p_text, "markdown_table": text.markdown_table,
+        "figure": text.figure, "shown": text.shown, "p_text": text.p_text, "markdown_table": text.markdown_table,
         "text_table": lambda header, rows: "\n".join(text.text_table(header, rows)),
         "wrapped": lambda *given, **how: "\n".join(text.wrapped(*given, **how)),
     }  # fmt: skip

@@ -76,7 +76,8 @@ def test_every_run_has_its_files_and_a_bad_one_its_reason() -> None:
     part, judged, runs = made_up()
     lost = runs[0].record.model_copy(update={"status": "infra_error", "reason": "mysql1 died <9>"})
     page = matrix_page(part, judged, [replace(runs[0], record=lost), *runs[1:]], [], COMMAND, "")
-    assert len(page.runs) == 168 and page.runs[1]["files"]["mysql1"].endswith("/logs/mysql1.log")
+    assert len(page.runs) == 168 and len(re.findall(r'/logs/mysql1\.log">mysql1</a>', html(page))) == 168
+    assert f'<a href="{page.runs[1].files["log_mysql1"]}">mysql1</a>' in html(page)
     assert "mysql1 died &lt;9&gt;" in html(page) and "not ok" in text(page)
 
 
