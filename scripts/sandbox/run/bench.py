@@ -180,7 +180,10 @@ def measure(run: Run) -> None:
     session, sampler = run.session, _sampler(run)
     try:
         with sampler:
-            run.before = _snapshots_before(run)
+            before, silent = counters.take_snapshots(run.stack, session.client, run.live_servers)
+            if silent:
+                raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
+            run.before = before
             sampler.wait_for_first()
             outcome = _load_between_snapshots(run)
     finally:
@@ -206,25 +209,13 @@ def _sampler(run: Run) -> Sampler:
     return run.sampler
 
 
-def _snapshots_before(run: Run) -> dict[str, counters.ServerState]:
-    taken = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
-    silent = {name: answer for name, answer in taken.items() if isinstance(answer, str)}
-    if silent:
-        raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
-    return _answered(taken)
-
-
 def _load_between_snapshots(run: Run) -> Outcome:
     before = counters.read_usage(run.stack, run.live_nodes)
     try:
         return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
     finally:
         run.usage = counters.used(before, counters.read_usage(run.stack, run.live_nodes))
-        run.after = _answered(counters.take_snapshots(run.stack, run.session.client, run.live_servers))
-
-
-def _answered(taken: dict[str, counters.ServerState | str]) -> dict[str, counters.ServerState]:
-    return {name: answer for name, answer in taken.items() if isinstance(answer, counters.ServerState)}
+        run.after, _ = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
 
 
 def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:

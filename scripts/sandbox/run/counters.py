@@ -45,15 +45,16 @@ class ServerState:
     conflicts: Mapping[str, int] | None
 
 
-def take_snapshots(stack: RunningStack, client: str, servers: Iterable[StackNode]) -> dict[str, ServerState | str]:
-    """Asks all servers at once; returns each server's snapshot, or why it is missing, by name."""
+def take_snapshots(
+    stack: RunningStack, client: str, servers: Iterable[StackNode]
+) -> tuple[dict[str, ServerState], dict[str, str]]:
+    """Asks all servers at once; returns snapshots, and why those of the other servers are missing, by name."""
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
-    return {name: _snapshot(answer) for name, answer in answers.items()}
+    taken = {name: _snapshot(answer) for name, answer in answers.items() if answer.rows(2)}
+    return taken, {name: answer.error or "no answer" for name, answer in answers.items() if name not in taken}
 
 
-def _snapshot(answer: QueryResult) -> ServerState | str:
-    if not answer.rows(2):
-        return answer.error or "no answer"
+def _snapshot(answer: QueryResult) -> ServerState:
     version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
     numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
     status = {name: value for name, value in numbers if value is not None}

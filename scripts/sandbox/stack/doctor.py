@@ -14,7 +14,7 @@ from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import at_least, built_alias
 from sandbox.stack.engine import CommandStream, Docker, Pending
-from sandbox.stack.facts import available_memory_mb, free_disk_mb, read_info
+from sandbox.stack.facts import available_memory_mb, begin_info, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
 from sandbox.stack.inventory import helper_options, inventory
 from sandbox.stack.naming import identity, stack_name
@@ -155,7 +155,7 @@ def _reached(failure: str | None) -> Check:
 def examine(docker: Docker) -> list[Check]:
     """Every check, in order of dependency; without an engine, why it does not answer."""
     try:
-        info = read_info(docker.ask("info", "--format", "{{json .}}"))
+        info = read_info(begin_info(docker).output())
     except SandboxError as problem:
         return [Check("engine", "missing", f"{problem.what}: {problem.known}", problem.next_step)]
     available = engine_availability(load_lock(), docker)
@@ -188,12 +188,8 @@ def _floor(name: str, version: str, floor: str, more: str = "") -> Check:
 def _registry(docker: Docker) -> Check:
     if registry_reachable(docker):
         return Check("registry", "ok", "the engine reaches its registry")
-    return Check(
-        "registry",
-        "warning",
-        "the engine does not reach its registry within 2 s",
-        "none needed for images that are built here (make profiles); else check its network or proxy",
-    )
+    fix = "none needed for images that are built here (make profiles); else check its network or proxy"
+    return Check("registry", "warning", "the engine does not reach its registry within 2 s", fix)
 
 
 def _client_image(local: frozenset[str]) -> str | None:

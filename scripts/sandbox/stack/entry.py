@@ -8,7 +8,6 @@ from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 
 Roles = Callable[[], Mapping[str, ServerRole | None]]
-_SERVERS = ("database", "replica")
 _ROLES = ("writer", "reader")
 
 
@@ -16,7 +15,7 @@ class Entries:
     """The entry points of one stack; ``roles`` is asked only where the answer depends on them."""
 
     def __init__(self, nodes: Sequence[Container], roles: Roles) -> None:
-        self._nodes = [node for node in nodes if node.about.get("ports") and node.kind in (*_SERVERS, "proxy")]
+        self._nodes = [node for node in nodes if node.about.get("ports") and (node.is_server or node.kind == "proxy")]
         self._roles = roles
         self._externals = _externals(nodes)
 
@@ -60,11 +59,11 @@ class Entries:
                 "the stack has no database server", "an entry point is a server or its proxy", "try: make ps"
             )
         meant = f"VIA={via} exists in {len(groups)} groups" if via else f"the stack has {len(groups)} groups"
-        raise SandboxError(
-            f"{meant}: which one is meant?",
-            f"VIA= can be {', '.join(self.choices())}",
-            f"try: make ps   (then the same command with VIA={self._nodes[0].node})",
-        )
+        raise self._ambiguous(f"{meant}: which one is meant?", self._nodes[0])
+
+    def _ambiguous(self, what: str, example: Container) -> SandboxError:
+        step = f"try: make ps   (then the same command with VIA={example.node})"
+        return SandboxError(what, f"VIA= can be {', '.join(self.choices())}", step)
 
     def _of_group(self, group: int, role: str | None) -> EntryPoint:
         """The group's last proxy; without one, or for a role, a server that has the role now."""
@@ -81,9 +80,9 @@ class Entries:
     def _with_role(self, nodes: Sequence[Container], role: str, via: str) -> EntryPoint:
         roles = self._roles()
         for node in nodes:
-            if node.kind in _SERVERS and roles.get(node.node) == role:
+            if node.is_server and roles.get(node.node) == role:
                 return self._at(node, None, via)
-        text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.kind in _SERVERS)
+        text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.is_server)
         raise MachineError(f"no server is a {role} now", text or "the group has no sandbox server", "try: make ps")
 
     def _named(self, name: str) -> Container | EntryPoint:
@@ -101,12 +100,8 @@ class Entries:
                 f"VIA={name} is not a node or term of this stack", did_you_mean(name, self.choices()), "try: make ps"
             )
         if len({node.about["group"] for node in found}) > 1:
-            raise SandboxError(
-                f"VIA={name} exists in several groups",
-                f"VIA= can be {', '.join(self.choices())}",
-                f"try: make ps   (then the same command with VIA={found[0].node})",
-            )
-        if len(found) > 1 and found[0].kind in _SERVERS:
+            raise self._ambiguous(f"VIA={name} exists in several groups", found[0])
+        if len(found) > 1 and found[0].is_server:
             return self._with_role(found, "writer" if found[0].kind == "database" else "reader", name)
         return found[0]
 

@@ -65,17 +65,16 @@ def _facts(image: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:
-    """``AMD EPYC, 2 cores, engine 20.10.24, fuse-overlayfs``."""
-    return f"{_cpu_model(engine, cpuinfo)}, {engine.cpus} cores, engine {engine.version}, {engine.storage_driver}"
+    """``AMD EPYC, 2 cores, engine 20.10.24, fuse-overlayfs``.
 
-
-def _cpu_model(engine: Engine, cpuinfo: Path) -> str:
-    """The processor's name where this machine's kernel is the containers' too, else their architecture."""
+    The processor's name where this machine's kernel is the containers' too, else their architecture.
+    """
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)
     except OSError:
         found = None
-    return found[1].strip() if found else engine.architecture
+    model = found[1].strip() if found else engine.architecture
+    return f"{model}, {engine.cpus} cores, engine {engine.version}, {engine.storage_driver}"
 
 
 def check_resources(plan: Plan, info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> None:

@@ -70,6 +70,11 @@ class Container:
         return self.state == "running"
 
     @property
+    def is_server(self) -> bool:
+        """Whether it is a database server, which has a role."""
+        return self.kind in ("database", "replica")
+
+    @property
     def health(self) -> str | None:
         """``healthy``, ``unhealthy`` or ``starting``, as the Compose file's own health check reports it."""
         found = re.search(r"\((?:health: )?(healthy|unhealthy|starting)\)", self.status)

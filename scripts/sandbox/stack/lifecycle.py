@@ -94,8 +94,7 @@ def down(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = C
 
     Raises SandboxError: exit 2 where no name was given and there are several, exit 4 where something cannot be removed.
     """
-    found = inventory(docker)
-    ours = {project: owner for project, owner in found.projects().items() if owner == str(checkout)}
+    ours = of_checkout(False, docker, checkout)
     if not ours or (name is not None and project_name(name, checkout) not in ours and name not in ours):
         project = project_name(name or DEFAULT_NAME, checkout)
     else:

@@ -18,7 +18,7 @@ from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
-from sandbox.stack.stack import Stack, death, explained, is_server, server_role
+from sandbox.stack.stack import Stack, death, explained, server_role
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
@@ -220,7 +220,7 @@ class Readiness:
     def _check_bound(self, name: str) -> None:
         waiting, seconds = self._open[name], self._clock() - self._began
         is_proxy = waiting.container.kind == "proxy"
-        if is_proxy and any(is_server(each.container) for each in self._open.values()):
+        if is_proxy and any(each.container.is_server for each in self._open.values()):
             return  # their bounds apply to it too
         if seconds < waiting.limit_s - QUIET_S:
             return
@@ -246,20 +246,17 @@ class Readiness:
         self._publish(name, "failed", predicate)
         container = self._stack.container(name)
         log = self._docker.stream("logs", "--tail", str(LOG_LINES), container.id).text()
-        tail = tuple(mask(log, self._secrets()).splitlines()[-LOG_LINES:])
+        passwords: frozenset[str] = frozenset()
+        with suppress(SandboxError):  # its client cannot be asked yet
+            passwords = self._stack.secrets()
+        tail = tuple(mask(log, passwords).splitlines()[-LOG_LINES:])
         self._on_event(LogTail(name, tail))
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name))
-
-    def _secrets(self) -> frozenset[str]:
-        """The stack's passwords, if its client can already be asked."""
-        with suppress(SandboxError):
-            return self._stack.secrets()
-        return frozenset()
 
     def _loop(self, container: Container) -> ReadinessLoop:
         """Asks in the node's own container, or from the client where the path to the node is part of the question."""
         where, question = container, "ready"
         if container.about["ready"] == "client":
             where, question = self._stack.client, f"ready-{container.node}"
-        role = "role" if is_server(container) else ""
+        role = "role" if container.is_server else ""
         return ReadinessLoop(self._docker, container.node, where.id, question, role, self._news)

@@ -99,7 +99,7 @@ class Stack(RunningStack):
 
         None for one that is not running or does not answer.
         """
-        servers = [node for node in self.members if is_server(node)]
+        servers = [node for node in self.members if node.is_server]
         answers = self._ask_all([(node.node, node, "role") for node in servers if node.running])
         return {server.node: answers.get(server.node) for server in servers}
 
@@ -224,11 +224,6 @@ class _OpenSession:
             else:
                 self._said.append(line)
         self._answers.put(None)
-
-
-def is_server(node: Container) -> bool:
-    """Whether a node has a role."""
-    return node.kind in ("database", "replica")
 
 
 def server_role(answer: str | None) -> ServerRole | None:

@@ -18,7 +18,7 @@ from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_mounts, copy_stopped
-from sandbox.stack.stack import Stack, is_server
+from sandbox.stack.stack import Stack
 
 _PAUSE = files(__package__).joinpath("pause.sh").read_text(encoding="utf-8")
 _POSITION = """
@@ -69,7 +69,7 @@ class _Capture:
 
     def __init__(self, stack: Stack, wish: Wish) -> None:
         self.stack, self.wish = stack, wish
-        self.servers = [each for each in stack.members if is_server(each)]
+        self.servers = [each for each in stack.members if each.is_server]
         ids = [each.id for each in (stack.client, *self.servers)]
         client, *inspected = json.loads(stack.docker.ask("container", "inspect", *ids))
         self.copier = str(client["Image"])
@@ -174,15 +174,14 @@ class _FirstStart:
         self.document = compose_document(plan, self.secrets, identity)
         self.service: Mapping[str, Any] = self.document["services"][self.node.name]
         self.targets = dict(str(entry).split(":")[:2] for entry in self.service["volumes"])
+        self.sources = {name: f"{identity.project}_{_NODE}-{name}" for name in self.targets}
+        """Name in the snapshot → volume."""
         self.container = ""
-
-    def _volume(self, name: str) -> str:
-        return f"{self.identity.project}_{_NODE}-{name}"
 
     def run_to_its_end(self) -> None:
         """Starts the server for the first time, until it answers, and shuts it down cleanly."""
-        for name in self.targets:
-            self.docker.ask("volume", "create", *owner_options(self.identity), self._volume(name))
+        for volume in self.sources.values():
+            self.docker.ask("volume", "create", *owner_options(self.identity), volume)
         self.container = self.docker.ask("create", *self._words_of_create()).strip()
         self.docker.ask("cp", "-", f"{self.container}:/", stdin=node_archive(self.document, self.node.name, 0))
         self.docker.ask("start", self.container)
@@ -198,24 +197,24 @@ class _FirstStart:
         for name, value in self.service.get("environment", {}).items():
             options += ["--env", unescaped(f"{name}={value}")]
         for name, target in self.targets.items():
-            options += ["--volume", f"{self._volume(name)}:{target}"]
+            options += ["--volume", f"{self.sources[name]}:{target}"]
         entrypoint = [unescaped(word) for word in self.service.get("entrypoint", [])]
         options += ["--entrypoint", entrypoint[0]] if entrypoint else []
         return [*options, self.node.image, *entrypoint[1:], *map(unescaped, self.service.get("command", []))]
 
     def copied(self) -> Facts:
         """Copies the directory as a snapshot of the plan."""
-        key, sources = plan_hash(self.plan), {name: self._volume(name) for name in self.targets}
-        size = copy_stopped(self.docker, self.plan.client.image, self.identity, key, sources)
+        key = plan_hash(self.plan)
+        size = copy_stopped(self.docker, self.plan.client.image, self.identity, key, self.sources)
         image_id = self.docker.ask("image", "inspect", "--format", "{{.Id}}", self.node.image).strip()
         return Facts(
             key=key, profile=self.plan.profile, checkout=self.identity.checkout, images={self.node.image: image_id},
-            uuid=self.secrets.uuid, positions={self.node.name: None}, volumes=dict.fromkeys(sources, self.node.name),
-            bytes=size, made_unix_s=time.time(),
+            uuid=self.secrets.uuid, positions={self.node.name: None}, bytes=size, made_unix_s=time.time(),
+            volumes=dict.fromkeys(self.sources, self.node.name),
         )  # fmt: skip
 
     def remove(self) -> None:
         """Removes the container and its volumes."""
         if self.container:
             self.docker.answer("rm", "--force", self.container)
-        self.docker.answer("volume", "rm", "--force", *map(self._volume, self.targets))
+        self.docker.answer("volume", "rm", "--force", *self.sources.values())
