@@ -54,7 +54,7 @@ def sql(stack: Stack, via: str | None, on_event: OnEvent, statements: str | None
 def sql_on_all(stack: Stack, statements: str) -> int:
     """Runs statements on every server, each under its name; returns the first exit code that is not 0."""
     codes = []
-    for server in [each.node for each in stack.members if each.is_server]:
+    for server in [each.node for each in stack.members if each.kind in ("database", "replica")]:
         print(f"-- {server}", flush=True)
         codes.append(_run(stack, stack.entry_point(server), statements))
     return next((code for code in codes if code), 0)

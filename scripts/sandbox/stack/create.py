@@ -62,13 +62,9 @@ def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     Servers come first, since they take longest to become ready. A replica comes after its source: if it were ready
     first, it would find no source and retry a whole second later.
     """
-    waves = [[each for each in containers if each.kind == kind] for kind in _FIRST]
-    for wave in [*waves, [each for each in containers if each.kind not in _FIRST]]:
+    servers = [[each for each in containers if each.kind == kind] for kind in ("database", "replica")]
+    for wave in [*servers, [each for each in containers if not each.is_server]]:
         _side_by_side(docker, dict.fromkeys(("start", each.id) for each in wave), lock)
-
-
-_FIRST = ("database", "replica")
-"""Kinds of the waves before the last one."""
 
 
 def _side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:

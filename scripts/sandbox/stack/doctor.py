@@ -163,19 +163,15 @@ def examine(docker: Docker) -> list[Check]:
     client_image = _client_image(available.local)
     probe = KernelProbe(docker, client_image)
     with reach_probe(docker, client_image) as reach:
-        checks = _of_engine(docker, info, available.local)
+        compose = docker.answer("compose", "version", "--short")
+        checks = [
+            _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
+            _floor("compose", compose.stdout.strip() if compose.code == 0 else "", COMPOSE_FLOOR),
+            _registry(docker),
+            _images(available.local),
+        ]
         network = reach()
     return [*checks, leftovers, *_machine(info, probe), network, *probe.abilities()]
-
-
-def _of_engine(docker: Docker, info: Mapping[str, Any], local: frozenset[str]) -> list[Check]:
-    compose = docker.answer("compose", "version", "--short")
-    return [
-        _floor("engine", info["ServerVersion"], ENGINE_FLOOR, f"{info['OperatingSystem']}, {info['Architecture']}"),
-        _floor("compose", compose.stdout.strip() if compose.code == 0 else "", COMPOSE_FLOOR),
-        _registry(docker),
-        _images(local),
-    ]
 
 
 def _floor(name: str, version: str, floor: str, more: str = "") -> Check:

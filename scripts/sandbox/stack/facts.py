@@ -40,7 +40,7 @@ def engine_facts(docker: Docker) -> Engine:
 
 
 def image_facts(docker: Docker, container_ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """Container id → those fields of a StackNode that its image tells, in two calls; none for one that is gone."""
+    """Container id → those fields of a StackNode that its image gives, in two calls; none for one that is gone."""
     inspected = _inspected(docker, "container", container_ids)
     images = {
         image["Id"]: _facts(image)
