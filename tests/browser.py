@@ -25,8 +25,8 @@ def browser_or_reason() -> tuple[str | None, str]:
     if found := find_browser():
         return found, ""
     done = subprocess.run([BOOTSTRAP, "browser"], capture_output=True, text=True, check=False)
-    told = done.stderr.strip().splitlines()[-3:]
-    return find_browser(), " ".join(told) or "no browser"
+    ended = done.stderr.strip().splitlines()[-3:]
+    return find_browser(), " ".join(ended) or "no browser"
 
 
 @contextmanager

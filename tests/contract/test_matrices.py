@@ -27,7 +27,7 @@ def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_it_asks_one_question_and_tells_what_the_original_found(path: Path) -> None:
+def test_it_asks_one_question_and_says_what_the_original_found(path: Path) -> None:
     matrix = read_matrix(path)
     assert matrix.question.endswith("?") and "\n" not in matrix.question
     assert matrix.note

@@ -201,14 +201,16 @@ def test_who_is_followed_again_is_the_writer_again() -> None:
 
 def test_what_is_neither_says_why_and_how_it_rejoins(stage: Stage) -> None:
     stage.set(SITUATIONS["the source back, writable"][0])
-    status, told = stage.ask(SOURCE, "ready")
+    status, message = stage.ask(SOURCE, "ready")
     assert status == 0
-    assert told.startswith("stale: writable, but replica1 is the writer; to rejoin it: SET GLOBAL super_read_only=ON; ")
-    assert "SOURCE_HOST='replica1'" in told
+    assert message.startswith(
+        "stale: writable, but replica1 is the writer; to rejoin it: SET GLOBAL super_read_only=ON; "
+    )
+    assert "SOURCE_HOST='replica1'" in message
 
 
 @pytest.mark.parametrize(
-    ("situation", "server", "told"),
+    ("situation", "server", "message"),
     [
         (
             AT_FIRST | {SOURCE: DETACHED},
@@ -220,9 +222,9 @@ def test_what_is_neither_says_why_and_how_it_rejoins(stage: Stage) -> None:
         ({OTHER: Server(follows=SOURCE, receiver="Connecting")}, OTHER, "receiver Connecting, applier Yes:"),
     ],
 )
-def test_what_cannot_last_is_not_ready(stage: Stage, situation: dict[str, Server], server: str, told: str) -> None:
+def test_what_cannot_last_is_not_ready(stage: Stage, situation: dict[str, Server], server: str, message: str) -> None:
     stage.set(situation)
-    assert stage.ask(server, "ready") == (1, told)
+    assert stage.ask(server, "ready") == (1, message)
 
 
 def test_a_reader_is_ready_when_it_has_all_that_its_source_holds(stage: Stage) -> None:
@@ -233,7 +235,7 @@ def test_a_reader_is_ready_when_it_has_all_that_its_source_holds(stage: Stage) -
 
 
 @pytest.mark.parametrize(
-    ("situation", "server", "opened", "told"),
+    ("situation", "server", "opened", "message"),
     [
         ({SOURCE: DETACHED, PROMOTED: FOLLOWS_SOURCE}, SOURCE, True, "takes writes again"),
         ({SOURCE: DETACHED, PROMOTED: WRITABLE}, SOURCE, False, "stays read-only and follows nobody: replica1 is"),
@@ -252,10 +254,10 @@ def test_a_reader_is_ready_when_it_has_all_that_its_source_holds(stage: Stage) -
     ],
 )
 def test_a_server_that_comes_back_asks_before_it_takes_writes(
-    stage: Stage, situation: dict[str, Server], server: str, opened: bool | None, told: str
+    stage: Stage, situation: dict[str, Server], server: str, opened: bool | None, message: str
 ) -> None:
     """None: it goes on asking."""
     stage.set(situation)
     status, said, takes_writes = stage.decide(server)
-    assert said.startswith(told)
+    assert said.startswith(message)
     assert (status == 0, takes_writes) == (opened is not None, bool(opened))

@@ -76,7 +76,7 @@ class Failover(LiveStack):
         return self.sql("replica1", f"select group_concat(distinct host) from sbtest.ledger where id > {since}")
 
     def restart(self, node: str) -> str:
-        """`make restart NODE=…`, which ends ready; what it told."""
+        """`make restart NODE=…`, which ends ready; what it printed."""
         return sandbox("restart", "--name", self.name, "--node", node).stderr
 
 
@@ -103,9 +103,9 @@ def test_behind_haproxy(profile: str) -> None:
         ledger.wait_for(50)
         stack.promote()
         ledger.wait_for(50)
-        told = stack.restart(stack.source)
+        message = stack.restart(stack.source)
         why = f"{stack.source} is detached: read-only and follows nobody; replica1 is the writer; to rejoin it: "
-        assert why in told
+        assert why in message
         assert why in sandbox("ps", "--name", stack.name).stdout
         assert stack.roles() == stack.after
         held = stack.rows(stack.source)

@@ -171,11 +171,11 @@ def test_the_build_scripts_refuse_in_three_lines(command: list[str], code: int) 
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (code, "", 3)
 
 
-def test_a_built_image_tells_its_package_version() -> None:
+def test_a_built_image_names_its_package_version() -> None:
     sandbox("images", "--profile", "mariadb@10.11")
     image = SERVERS["mariadb@10.11"][0]
-    told = run(
+    labelled = run(
         ["docker", "image", "inspect", "--format", '{{index .Config.Labels "sandbox.package-version"}}', image]
     ).stdout.strip()
     inside = run(["docker", "run", "--rm", image, "dpkg-query", "-W", "-f", "${Version}", "mariadb-server"])
-    assert told == inside.stdout.strip()
+    assert labelled == inside.stdout.strip()

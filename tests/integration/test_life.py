@@ -181,7 +181,7 @@ def test_ctrl_c_during_up_leaves_nothing(delay_s: float) -> None:
     assert not leftovers(f"sandbox.stack={_project(name)}"), stderr
 
 
-def test_an_image_that_cannot_be_had_is_told_before_anything_starts() -> None:
+def test_an_image_that_cannot_be_had_is_reported_before_anything_starts() -> None:
     done = sandbox("up", "--name", "t-pxc", "--profile", "pxc3+proxysql", check=False)
     if done.returncode == 0:
         sandbox("down", "--name", "t-pxc")

@@ -142,7 +142,7 @@ def verdicts(file: str) -> dict[str, Any]:
     return dict(json.loads(sandbox("matrix", "--matrix", file, "--json").stdout))
 
 
-# Half a processor can only be told from noise on a machine that does nothing else.
+# Half a processor can only be distinguished from noise on a machine that does nothing else.
 @pytest.mark.parametrize("part", ["0.25", pytest.param("0.5", marks=pytest.mark.long)])
 def test_a_real_handicap_is_worse_and_the_same_is_not(tmp_path: Path, part: str) -> None:
     found = verdicts(write(tmp_path, HANDICAP.replace("PART", part)))
@@ -158,9 +158,9 @@ def test_every_stack_is_given_the_same_data_at_both_depths(tmp_path: Path) -> No
     restarted = RESTARTED.replace("rows: 2000", f"rows: {random.randrange(1000, 9000)}")
     for text, made in ((restarted, 1), (restarted.replace("depth: restart", "depth: slices"), 0)):
         file = write(tmp_path, text)
-        told = sandbox("matrix", "--matrix", file).stderr
-        assert told.count("made once, kept, restored for every stack") == made
-        assert told.count("from a snapshot of") == 3
+        message = sandbox("matrix", "--matrix", file).stderr
+        assert message.count("made once, kept, restored for every stack") == made
+        assert message.count("from a snapshot of") == 3
         result = result_of(file)
         assert result is not None
         runs = run_statuses(result)

@@ -29,13 +29,13 @@ def snapshots() -> list[dict[str, object]]:
 
 
 def up(profile: str, *options: str) -> tuple[LiveStack, str]:
-    """A stack of a new name, and what `up` told."""
+    """A stack of a new name, and what `up` printed."""
     stack = LiveStack(f"t-{uuid.uuid4().hex[:6]}", profile)
     with ExitStack() as undone:
         undone.callback(sandbox, "down", "--name", stack.name)
-        told = sandbox("up", "--name", stack.name, "--profile", profile, *options).stderr
+        message = sandbox("up", "--name", stack.name, "--profile", profile, *options).stderr
         undone.pop_all()  # it is up, and whoever asked for it removes it
-    return stack, told
+    return stack, message
 
 
 # One of each family and topology in every run, the rest in the long one.
@@ -52,19 +52,19 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
     stacks: list[LiveStack] = []
     try:
         with nobody_measures():
-            first, told = up(profile, *mark, "--cold")
+            first, message = up(profile, *mark, "--cold")
             stacks.append(first)
             with locked(project_name(first.name), lambda: None, 60):
                 pass  # its snapshot is taken, and the base data directories are made
-        assert "from a snapshot" not in told
+        assert "from a snapshot" not in message
         kept = [each for each in snapshots() if each["key"] not in before or each["profile"] == profile]
         assert kept, "no snapshot was kept"
         password = password_of(first)
         sandbox("down", "--name", first.name)
         for _ in range(2):
-            stack, told = up(profile, *mark)
+            stack, message = up(profile, *mark)
             stacks.append(stack)
-            assert "from a snapshot of" in told
+            assert "from a snapshot of" in message
         yield profile, password, stacks[1:]
     finally:
         for stack in stacks:
@@ -115,9 +115,9 @@ def test_servers_have_identities_of_their_own(restored: tuple[str, str, list[Liv
 def test_a_new_plan_begins_from_the_directories_of_its_images(restored: tuple[str, str, list[LiveStack]]) -> None:
     profile, password, stacks = restored
     # Never set before on this machine: an earlier run's snapshot of the same plan would be restored instead.
-    stack, told = up(profile, "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
+    stack, message = up(profile, "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
     try:
-        assert "from the initialised data directory of sandbox/" in told
+        assert "from the initialised data directory of sandbox/" in message
         with locked(project_name(stack.name), lambda: None, 60):
             pass  # its own snapshot is taken
         assert password_of(stack) not in {password, *map(password_of, stacks)}

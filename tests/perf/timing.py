@@ -25,7 +25,7 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def sandbox(*argv: str, stdin: str | None = None) -> str:
-    """Standard output of a command. Raises CalledProcessError where it fails, its errors told."""
+    """Standard output of a command. Raises CalledProcessError where it fails, with its errors in it."""
     done = subprocess.run([SANDBOX, *argv], input=stdin, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.stderr.write(done.stderr)

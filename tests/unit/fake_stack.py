@@ -1,4 +1,4 @@
-"""A running stack without Docker: a source, its replica and a client, which answer what a test tells them to."""
+"""A running stack without Docker: a source, its replica and a client, which answer what a test gives them."""
 
 import json
 import threading
@@ -108,7 +108,7 @@ class FakeStack:
     proofs: list[SettingProof] = field(default_factory=list)
     dead: dict[str, str] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
-    """Nodes that do not tell what they used."""
+    """Nodes that do not say what they used."""
     cpu_s: float = 0.0
     """Processor time of every node so far; each load adds its share."""
     cpu_s_per_load: float = 0.71
@@ -210,8 +210,8 @@ class FakeStack:
             self.asked.append((name, text))
             failure = next((failure for start, failure in self.fail_sql.items() if text.startswith(start)), None)
             if failure or name in self.dead:
-                code, told = failure or (2003, "cannot connect")
-                return {"results": results, "error": told, "error_code": code}
+                code, message = failure or (2003, "cannot connect")
+                return {"results": results, "error": message, "error_code": code}
             results.append(self._rows(name, text, values))
         return {"results": results, "error": None, "error_code": None}
 
@@ -221,9 +221,9 @@ class FakeStack:
         if text.startswith("SELECT family"):
             mark = self.marks.get((values or [""])[0])
             return [mark] if mark else []
-        told = next((rows for start, rows in self.answers.items() if text.startswith(start)), None)
-        if told is not None:
-            return told
+        scripted = next((rows for start, rows in self.answers.items() if text.startswith(start)), None)
+        if scripted is not None:
+            return scripted
         if text.startswith("REPLACE INTO sandbox_prepared"):
             prefix, *mark = values or [""]
             self.marks[prefix] = mark

@@ -34,10 +34,10 @@ def pips(machine: Machine) -> int:
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], what: str, exit_code: int = 4) -> None:
-    told = [line for line in done.stderr.splitlines() if not line.startswith("bootstrap: making")]
-    assert (done.returncode, len(told), done.stdout) == (exit_code, 3, ""), done.stderr
-    assert what in told[0]
-    assert told[2].startswith("Next: ")
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("bootstrap: making")]
+    assert (done.returncode, len(lines), done.stdout) == (exit_code, 3, ""), done.stderr
+    assert what in lines[0]
+    assert lines[2].startswith("Next: ")
 
 
 def test_a_ready_machine_costs_no_call(machine: Machine) -> None:
@@ -237,7 +237,7 @@ def test_missing_or_old_compose_is_three_lines(machine: Machine, compose: str) -
     assert_refused(elsewhere(machine), f"missing or too old: {compose.strip()}")
 
 
-def test_a_user_outside_the_docker_group_is_told(machine: Machine) -> None:
+def test_a_user_outside_the_docker_group_is_reported(machine: Machine) -> None:
     machine.say("refusal", "permission denied while trying to connect to the Docker daemon socket\n")
     done = elsewhere(machine)
     assert_refused(done, "refuses this user")
@@ -292,7 +292,7 @@ NARROW = [
 
 
 @pytest.mark.parametrize(("text", "broad"), [*((text, True) for text in BROAD), *((text, False) for text in NARROW)])
-def test_a_network_file_that_takes_docker_s_interfaces_is_told_from_others(
+def test_a_network_file_that_takes_docker_s_interfaces_is_distinguished_from_others(
     machine: Machine, text: str, broad: bool
 ) -> None:
     networkd = machine.folder / "networkd"
@@ -307,7 +307,7 @@ def test_a_network_file_that_takes_docker_s_interfaces_is_told_from_others(
     rule = networkd / "network" / "05-sandbox-docker.network"
     assert rule.exists() == broad == ("10-any.network" in done.stderr)
     assert machine.calls().count("networkctl reload") == broad
-    assert not machine.shell(script).stderr, "told twice"
+    assert not machine.shell(script).stderr, "reported twice"
 
 
 def test_a_browser_is_asked_for_only_where_one_is_wanted(machine: Machine) -> None:

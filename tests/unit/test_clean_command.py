@@ -59,7 +59,7 @@ def test_it_does_not_ask_who_says_so_or_is_no_terminal(
         ((0, 0, 0), "a: nothing to remove"),
     ],
 )
-def test_one_of_a_thing_is_told_in_the_singular(counts: tuple[int, int, int], text: str) -> None:
+def test_one_of_a_thing_is_named_in_the_singular(counts: tuple[int, int, int], text: str) -> None:
     assert removed_text(lifecycle.Removed("a", *counts)) == text
 
 

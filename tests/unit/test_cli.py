@@ -13,7 +13,7 @@ from sandbox.places import CHECKOUT
 from sandbox.registry import GROUPS, guide, names
 
 
-def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[str]]:
+def refusal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[str]]:
     """Exit code and the lines on standard error of a command line."""
     monkeypatch.setattr(sys, "argv", ["sandbox", *words])
     with pytest.raises(SystemExit) as ended:
@@ -32,7 +32,7 @@ def told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *w
 def test_an_option_that_cannot_be_is_three_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], what: str, known: str
 ) -> None:
-    code, lines = told(monkeypatch, capsys, *words)
+    code, lines = refusal(monkeypatch, capsys, *words)
     assert code == ExitCode.BAD_INPUT and len(lines) == 3
     assert lines[0].startswith(what) and lines[1:] == [known, "try: make help"]
 
@@ -82,7 +82,7 @@ def test_the_version_is_that_of_the_project(
 def test_a_command_that_there_is_none_of_is_three_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, lines = told(monkeypatch, capsys, "benhc")
+    code, lines = refusal(monkeypatch, capsys, "benhc")
     assert code == ExitCode.BAD_INPUT
     assert lines == ["there is no command 'benhc'", "did you mean 'bench'?", "try: sandbox help"]
 

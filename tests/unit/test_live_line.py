@@ -33,7 +33,7 @@ def _a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def told(stream: io.StringIO) -> str:
+def shown_on(stream: io.StringIO) -> str:
     """What a run's events come to."""
     with MatrixLine("matrix", stream) as line:
         for event in (Progress("start", "variant1"), ADVANCE, Progress("prepare", "data is there"), SECOND):
@@ -48,7 +48,7 @@ def shown(text: str) -> list[str]:
 
 
 def test_elsewhere_each_run_has_one_line() -> None:
-    assert told(io.StringIO()).splitlines() == [
+    assert shown_on(io.StringIO()).splitlines() == [
         "matrix  start  variant1",
         "matrix  12/99  block 2/9  threads-4  left about 11 min",
     ]
@@ -65,7 +65,7 @@ def test_elsewhere_each_second_of_a_bench_has_one_line() -> None:
 
 
 def test_in_a_terminal_the_seconds_move_on_one_line() -> None:
-    text = told(Terminal())
+    text = shown_on(Terminal())
     first, second, last = shown(text)
     assert first == "matrix  start  variant1" and second == "12/99  block 2/9  threads-4  left about 11 min"
     assert last.startswith("12/99  block 2/9  threads-4  measure    3 s") and "tps 1,000" in last
@@ -93,7 +93,7 @@ def test_nothing_is_left_behind_after_an_error(error: type[BaseException]) -> No
 
 def test_a_terminal_that_cannot_overwrite_gets_lines_that_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    assert len(told(Terminal()).splitlines()) == 2
+    assert len(shown_on(Terminal()).splitlines()) == 2
 
 
 def test_a_stack_that_starts_is_shown_instead_of_the_line_that_moves() -> None:

@@ -75,7 +75,7 @@ def test_debug_and_no_color_go_into_the_environment(monkeypatch: pytest.MonkeyPa
     assert "NO_COLOR" not in os.environ
 
 
-def test_what_is_ignored_of_the_environment_is_told(
+def test_what_is_ignored_of_the_environment_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {"BLOCKS": "3", "SEED": "7", "NAME": "laptop", "ROWS": "9"}.items():

@@ -51,10 +51,10 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
         raise interruption
 
     monkeypatch.setattr(runner, "run_matrix", stopped)
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         matrix.run_resolved(a_calibration())
-    assert told.value.exit_code is ExitCode.INTERRUPTED
-    assert told.value.lines() == [
+    assert caught.value.exit_code is ExitCode.INTERRUPTED
+    assert caught.value.lines() == [
         "interrupted before the first run",
         "every run that ended is saved, and every stack of the matrix is removed",
         "try: the same command again (it resumes from there)",
@@ -75,9 +75,9 @@ def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatc
         raise MachineError("the Docker engine does not answer", "no socket", "try: make doctor")
 
     monkeypatch.setattr(runner, "run_matrix", gone)
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         matrix.run_resolved(a_calibration())
-    assert told.value.lines() == [
+    assert caught.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
         "try: make doctor; then the same command again (it resumes from there)",
@@ -138,9 +138,9 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError, match="interrupted before the first run"):
         run_typed(mine, "threads=4", as_json)
-    told = capsys.readouterr()
-    lines = told.err.splitlines()
-    assert told.out == "", "what is printed there is the result"
+    caught = capsys.readouterr()
+    lines = caught.err.splitlines()
+    assert caught.out == "", "what is printed there is the result"
     assert lines[:2] == ["Durable commits", "What do they cost?"]
     assert "    variant2  mysql+durable" in lines and "left out: threads 1" in lines
     assert [line.split()[1:] for line in lines if line.startswith("  commits-durable.threads-4 ")] == [

@@ -1,4 +1,4 @@
-"""A matrix before it runs: what it varies, how long it takes, what it can tell."""
+"""A matrix before it runs: what it varies, how long it takes, what it can show."""
 
 import json
 from dataclasses import replace
@@ -45,8 +45,8 @@ def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> 
 def test_long_questions_and_long_lists_of_what_is_left_out_are_wrapped() -> None:
     made = experiment("threads=1")
     asked = made.matrix.model_copy(update={"title": "A title " * 20, "question": "What does it cost? " * 10})
-    told = replace(made, matrix=asked, left_out={"threads": [str(number) for number in range(100)]})
-    lines = experiment_lines(*resolved_and_expected(told))
+    changed = replace(made, matrix=asked, left_out={"threads": [str(number) for number in range(100)]})
+    lines = experiment_lines(*resolved_and_expected(changed))
     assert max(map(len, lines)) <= 100
     assert "left out: threads 0, 1, 2," in "\n".join(lines) and lines[-1].endswith(" 98, 99")
 
@@ -55,7 +55,7 @@ def test_too_few_blocks_are_warned_of() -> None:
     assert any("WARNING: with 6 blocks" in line for line in experiment_lines(*resolved_and_expected(experiment(), 6)))
 
 
-def test_what_cannot_run_or_was_left_out_is_told() -> None:
+def test_what_cannot_run_or_was_left_out_is_reported() -> None:
     skipped = {f"rewriter-on.threads-{threads}": "no image" for threads in (1, 16)}
     made = experiment("threads=1,16")
     lines = experiment_lines(*resolved_and_expected(made, skipped=skipped))

@@ -37,5 +37,5 @@ def test_it_goes_on_until_the_agent_answers_and_the_server_accepts(
     # Its output stays open as long as something of it runs: the end of both is the end of the registration.
     done = subprocess.run(["bash", script], env=environment, capture_output=True, timeout=30, check=False)
     assert done.returncode == 0
-    told = state.read_text().split()
-    assert (told.count("asked"), told.count("sent")) == (late + refused + 1, refused + 1)
+    calls = state.read_text().split()
+    assert (calls.count("asked"), calls.count("sent")) == (late + refused + 1, refused + 1)

@@ -54,7 +54,7 @@ def test_a_bench_has_a_report_of_its_own(tmp_path: Path) -> None:
     assert 'href="runs/bench.1/load.log"' in page and "samples.jsonl" not in page, "no link to what is not there"
 
 
-def test_a_bench_that_failed_is_told_too(tmp_path: Path) -> None:
+def test_a_bench_that_failed_is_reported_too(tmp_path: Path) -> None:
     page = report.write_report(bench(tmp_path, status="failed", reason="it broke"))[0].read_text()
     assert "failed: it broke." in page
 

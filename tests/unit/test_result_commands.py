@@ -113,9 +113,9 @@ def test_a_broken_record_is_a_word_on_standard_error(tmp_path: Path, capsys: Pri
     assert query("select count(*) as n from runs", results=tmp_path) == 0
     printed = capsys.readouterr()
     assert printed.out.split() == ["n", "19"]
-    told = printed.err.splitlines()
-    assert len(told) == 4 and told[0].startswith(f"skipped  {result.path.name}/runs/on.1/record.json: ")
-    assert told[3] == "skipped  and 2 more"
+    warnings = printed.err.splitlines()
+    assert len(warnings) == 4 and warnings[0].startswith(f"skipped  {result.path.name}/runs/on.1/record.json: ")
+    assert warnings[3] == "skipped  and 2 more"
 
 
 def test_an_answer_has_one_form(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path) -> None:
 # compare
 
 
-def test_compare_tells_worse_and_gates_only_when_asked(tmp_path: Path, capsys: Printed) -> None:
+def test_compare_says_worse_and_gates_only_when_asked(tmp_path: Path, capsys: Printed) -> None:
     first, second = a_result(tmp_path), a_result(tmp_path, 600, 10)
     second.finish(second.manifest.started_utc)
     assert compare(first.path.name, "latest", results=tmp_path) == 0
@@ -258,7 +258,7 @@ def test_a_result_whose_manifest_cannot_be_read_is_listed_as_such(
 # history
 
 
-def test_history_is_of_the_newest_result_unless_told(tmp_path: Path, capsys: Printed) -> None:
+def test_history_is_of_the_newest_result_unless_asked(tmp_path: Path, capsys: Printed) -> None:
     for day in range(7):
         a_result(tmp_path, 900 if day < 4 else 600, day)
     save(tmp_path, {"bench": [1.0]}, None, 9)
@@ -295,8 +295,8 @@ def test_history_goes_round_what_is_broken(tmp_path: Path, capsys: Printed) -> N
     (first.path / "manifest.json").write_text("{")
     (second.path / "runs" / "on.1" / "record.json").write_text("{")
     assert history(results=tmp_path) == 0
-    told = capsys.readouterr().err
-    assert f"skipped  {first.path.name}/manifest.json" in told and "runs/on.1/record.json" in told
+    shown = capsys.readouterr().err
+    assert f"skipped  {first.path.name}/manifest.json" in shown and "runs/on.1/record.json" in shown
 
 
 # export

@@ -186,9 +186,9 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
     host: Host, capsys: pytest.CaptureFixture[str]
 ) -> None:
     host.ready = [crashed()]
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         smoke.run(**options())
-    assert told.value.exit_code is ExitCode.ENVIRONMENT and "variant-head: died: mysql1" in told.value.known
+    assert caught.value.exit_code is ExitCode.ENVIRONMENT and "variant-head: died: mysql1" in caught.value.known
     printed = capsys.readouterr().out
     assert "the environment failed" in printed and "line 29\n```" in printed
     assert "line 9\n" not in printed, "twenty lines"
@@ -196,12 +196,12 @@ def test_a_head_that_crashes_is_the_environment_with_the_end_of_its_log(
 
 def test_nothing_that_ran_is_never_green(host: Host) -> None:
     host.ready = [[]]
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         smoke.run(**options())
-    assert told.value.exit_code is ExitCode.ENVIRONMENT
+    assert caught.value.exit_code is ExitCode.ENVIRONMENT
 
 
-def test_json_tells_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_outcome(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
     host.ready = [same()]
     smoke.run(**options(as_json=True))
     data = json.loads(capsys.readouterr().out)
@@ -248,10 +248,10 @@ def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.Monke
         raise SandboxError("interrupted after 3 of 27 runs", "x", "it goes on from there", ExitCode.INTERRUPTED)
 
     monkeypatch.setattr(smoke, "run_resolved", stopped)
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         smoke.run(**options())
-    assert told.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in told.value.known
-    assert told.value.next_step == "try: the same command again"
+    assert caught.value.exit_code is ExitCode.INTERRUPTED and "cannot be resumed" in caught.value.known
+    assert caught.value.next_step == "try: the same command again"
 
 
 def test_every_option_of_a_side_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_both_names_of_a_sides_profile_say_the_same() -> None:
     assert refused.value.exit_code is ExitCode.BAD_INPUT
 
 
-def test_a_side_is_told_in_the_users_words() -> None:
+def test_a_side_is_named_in_the_users_words() -> None:
     given = side(profile="mysql", set=["a=1"], cpus="0.5", image="b:1")
     assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
 
@@ -307,11 +307,11 @@ def test_the_workflow_comments_what_was_refused_before_anything_was_measured(tmp
         "NUMBER": "1",
         "GITHUB_REPOSITORY": "a/b",
     }
-    told = subprocess.run(
+    caught = subprocess.run(
         ["bash", "-e", "-c", script], cwd=tmp_path, env=path, capture_output=True, text=True, check=True
     )
     assert (
-        told.stdout
+        caught.stdout
         == (tmp_path / "summary").read_text()
         == ("## Smoke benchmark: not carried out\n\n```text\nthere is no image x\nknown: y\ntry: make images\n```\n")
     )

@@ -1,4 +1,4 @@
-"""The data of restarted stacks: what is kept, what tells it apart, and that every server has it."""
+"""The data of restarted stacks: what is kept, what distinguishes it, and that every server has it."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def test_what_needs_none_or_uses_it_up_is_not_kept() -> None:
     assert needing_data([bench("noop"), bench("oltp_delete")]) == []
 
 
-def test_a_key_tells_stack_and_data_apart() -> None:
+def test_a_key_distinguishes_stack_and_data() -> None:
     more = BenchRequest(find_workload("oltp_read_only", PROFILES), Parameters(tables=2, rows_per_table=10))
     keys = {data_key("s", [bench()]), data_key("t", [bench()]), data_key("s", [more]), data_key("s", [])}
     assert len(keys) == 4
@@ -41,10 +41,10 @@ def test_a_key_tells_stack_and_data_apart() -> None:
 
 
 def test_every_server_has_it_before_it_is_kept() -> None:
-    stack, told = FakeStack(polls_behind=1), list[Event]()
-    prepare_data(stack, [bench()], told.append)
+    stack, events = FakeStack(polls_behind=1), list[Event]()
+    prepare_data(stack, [bench()], events.append)
     assert "sbtest" in stack.marks
-    assert any("catch up" in str(each) for each in told)
+    assert any("catch up" in str(each) for each in events)
 
 
 def test_data_that_cannot_be_made_is_the_environments_fault() -> None:

@@ -74,7 +74,7 @@ def test_excluded_combinations_are_no_cells() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"baseline": {"rewriter": "maybe"}}, "no level 'maybe'; it has off, on"),
         ({"baseline": {"rewrit": "off"}}, "no factor 'rewrit'; known: rewriter, threads"),
@@ -91,8 +91,8 @@ def test_excluded_combinations_are_no_cells() -> None:
         ({"factors": {"x": {"A": {}, "a": {}}}, "baseline": {}}, "'A' and 'a' would share a folder"),
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         matrix(**changes)
 
 
@@ -141,7 +141,7 @@ def test_only_names_a_level_in_another_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "told"),
+    ("only", "message"),
     [
         ("proxy=direct@2.7", "adds no term"),
         ("proxy=proxysq@2.7", "no level 'proxysq@2.7'"),
@@ -149,8 +149,8 @@ def test_only_names_a_level_in_another_version() -> None:
         ("proxy=proxysql@a;b", "is not a term"),
     ],
 )
-def test_a_version_that_no_level_can_have_is_refused(only: str, told: str) -> None:
-    with pytest.raises(SandboxError, match=told) as refused:
+def test_a_version_that_no_level_can_have_is_refused(only: str, message: str) -> None:
+    with pytest.raises(SandboxError, match=message) as refused:
         make_experiment(matrix(**PROXIES), only)
     assert len(refused.value.lines()) == 3
 

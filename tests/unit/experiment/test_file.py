@@ -1,4 +1,4 @@
-"""Matrix files on disk: found by name or path, and what is wrong told with file and line."""
+"""Matrix files on disk: found by name or path, and what is wrong reported with file and line."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ("  threads: [1, 4]", "  thraeds: [1, 4]", 8, "there is no such key in a level; did you mean 'threads'?"),
         ("    durable: {add: durable}", "    durable:\n      colour: red", 8, "there is no such key"),
@@ -61,18 +61,20 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
         ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new: str, line: int, told: str) -> None:
+def test_what_is_wrong_is_reported_with_file_and_line(
+    tmp_path: Path, old: str, new: str, line: int, message: str
+) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(SandboxError) as refused:
         read_matrix(path)
     assert refused.value.what == f"{path}:{line} is not a valid matrix", refused.value.known
-    assert told in refused.value.known
+    assert message in refused.value.known
     assert len(refused.value.lines()) == 3 and refused.value.exit_code == 2
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told", "known"),
+    ("old", "new", "line", "message", "known"),
     [
         ("add: durable", "add: durabel", 7, "unknown term 'durabel'", "did you mean 'durable'?"),
         ("add: durable", "add: durable@9.7", 7, "'durable' takes no count and no version", "only a component does"),
@@ -84,12 +86,12 @@ def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, old: str, new:
     ],
 )
 def test_a_word_that_there_is_none_of_is_refused_and_no_reason_to_skip(
-    tmp_path: Path, old: str, new: str, line: int, told: str, known: str
+    tmp_path: Path, old: str, new: str, line: int, message: str, known: str
 ) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(SandboxError) as refused:
         read_matrix(path)
-    assert refused.value.what.startswith(f"{path}:{line}: ") and told in refused.value.what
+    assert refused.value.what.startswith(f"{path}:{line}: ") and message in refused.value.what
     assert known in refused.value.known and refused.value.exit_code == 2
     assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
 
@@ -100,7 +102,7 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         (
             "  threads: [1, 4]",
@@ -129,13 +131,13 @@ def test_known_words_that_cannot_stand_together_are_no_mistake_in_the_file(tmp_p
         ),
     ],
 )
-def test_a_load_that_there_is_none_of_is_told_with_file_and_line(
-    tmp_path: Path, old: str, new: str, line: int, told: str
+def test_a_load_that_there_is_none_of_is_reported_with_file_and_line(
+    tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(SandboxError) as refused:
         loads_of_file(make_experiment(read_matrix(path)), path)
-    assert refused.value.what.startswith(f"{path}:{line}: {told}")
+    assert refused.value.what.startswith(f"{path}:{line}: {message}")
     assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
     assert refused.value.exit_code == 2
 

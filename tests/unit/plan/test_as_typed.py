@@ -17,9 +17,9 @@ def planned(profile: str, **request: str) -> Plan:
 
 def refused(profile: str, **request: str) -> SandboxError:
     """Why there is no plan."""
-    with pytest.raises(SandboxError) as told:
+    with pytest.raises(SandboxError) as caught:
         planned(profile, **request)
-    return told.value
+    return caught.value
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Data directories made elsewhere: who shares one, which plans can be restored, what such a server is told."""
+"""Data directories made elsewhere: who shares one, which plans can be restored, what such a server is sent."""
 
 from dataclasses import replace
 from functools import cache
@@ -133,10 +133,10 @@ def test_the_first_start_of_a_base_directory_has_had_nothing_that_is_not_said_ag
     for node in plan.databases:
         base = planned(requests[node.name])
         had = _first_start(compose_document(base, PLACEHOLDER, Identity("p", "")), base.databases[0].name)
-        told = _texts(restored, node.name, "/sandbox/renew.sql")
+        renewal = _texts(restored, node.name, "/sandbox/renew.sql")
         for line in _first_start(restored, node.name).splitlines():
             if line.startswith(("CREATE", "GRANT", "CHANGE", "INSERT")):
-                assert line in had or line.strip(" (") in told, line
+                assert line in had or line.strip(" (") in renewal, line
 
 
 def _first_start(document: dict, node: str) -> str:  # type: ignore[type-arg]
@@ -184,7 +184,7 @@ def test_data_of_a_cluster_that_cannot_be_restored_is_not_kept() -> None:
 
 
 def statements(profile: str, node: str) -> list[str]:
-    """What a node is told when it is restored."""
+    """What a node is sent when it is restored."""
     plan = planned(PlanRequest(profile))
     return rotation_sql(plan.node(node), node_context(plan, plan.node(node), PLACEHOLDER)).splitlines()
 
@@ -210,9 +210,9 @@ def test_every_account_of_the_first_start_gets_its_new_password(profile: str) ->
         text = "".join(body["content"] for name, body in document["configs"].items() if name in sources)
         text = text.replace("CREATE USER IF NOT EXISTS", "CREATE USER")
         made = {line.split()[2] for line in text.splitlines() if line.startswith("CREATE USER")}
-        told = "".join(line for line in rotation_sql(node, context).splitlines() if line.startswith("ALTER USER"))
+        renewal = "".join(line for line in rotation_sql(node, context).splitlines() if line.startswith("ALTER USER"))
         assert made
-        assert {account for account in made if f"{account} IDENTIFIED BY" not in told} == set()
+        assert {account for account in made if f"{account} IDENTIFIED BY" not in renewal} == set()
 
 
 def test_nothing_of_it_reaches_another_server() -> None:

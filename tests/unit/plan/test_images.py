@@ -87,7 +87,7 @@ def test_a_tag_that_is_not_here_cannot_be_had_and_is_never_pulled() -> None:
     assert images_of(plan("mysql", here, image="mine:1"))["mysql1"] == ("mine:1", "local", "given")
 
 
-def test_an_image_is_told_in_the_label_and_is_part_of_the_plan() -> None:
+def test_an_image_is_named_in_the_label_and_is_part_of_the_plan() -> None:
     planned = plan("mysql", image="sha256:1")
     assert inputs(planned)["image"] == "sha256:1" and "image" not in inputs(plan("mysql"))
     document = compose_document(planned, PLACEHOLDER, Identity("p", "/here"))

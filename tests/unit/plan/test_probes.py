@@ -100,8 +100,8 @@ def test_a_command_is_asked_as_it_is(stack: Plan, tmp_path: Path) -> None:
 
 
 def test_a_command_without_an_expected_answer_says_it_by_its_exit_status(stack: Plan, tmp_path: Path) -> None:
-    told = Probe(command=["sh", "-c", "echo writer"], expect=None)
-    assert run(script_of(stack, told), tmp_path, "exit 9") == (0, "writer\n")
+    role = Probe(command=["sh", "-c", "echo writer"], expect=None)
+    assert run(script_of(stack, role), tmp_path, "exit 9") == (0, "writer\n")
     refused = Probe(command=["sh", "-c", "echo behind; exit 1"], expect=None)
     assert run(script_of(stack, refused), tmp_path, "exit 9") == (1, "behind\n")
 
@@ -120,7 +120,7 @@ def test_an_ask_script_prints_whatever_the_answer_is(stack: Plan, tmp_path: Path
     assert run(script, tmp_path, "echo reader") == (0, "reader\n")
 
 
-def test_the_label_tells_later_commands_what_they_need_and_no_password(stack: Plan) -> None:
+def test_the_label_has_what_later_commands_need_and_no_password(stack: Plan) -> None:
     described = about(stack, stack.node("balancer1"), node_context(stack, stack.node("balancer1"), PLACEHOLDER))
     assert described["ports"] == {"rw": 3306, "ro": 3307, "stats": 8404}
     assert described["admin_ports"] == ["stats"]

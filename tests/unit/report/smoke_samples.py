@@ -80,7 +80,7 @@ def look(
     return SmokeLook(f"20250131T23595{seed}Z-matrix-smoke", of, runs, Look(judged, blocks, lost, failed), 201.0)
 
 
-def told(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeReport:
+def report_of(*looks: SmokeLook, log: Sequence[str] = ()) -> SmokeReport:
     """All that a benchmark of these looks has to tell."""
     assert all(each.part.metrics == list(SMOKE_METRICS) for each in looks)
     return SmokeReport(looks, SIDES, COMMAND, log)

@@ -42,7 +42,7 @@ def test_each_row_has_both_medians_effect_interval_counts_and_verdict() -> None:
     assert any("noisier of the two canaries" in line for line in text)
 
 
-def test_what_changed_in_an_unsteady_cell_is_told_with_its_side() -> None:
+def test_what_changed_in_an_unsteady_cell_is_reported_with_its_side() -> None:
     first, second = a_side(900, 1), a_side(600, 11)
     jumped = [replace(run, changes=[STEP] if run.cell == "on" else []) for run in second.runs]
     second = replace(second, runs=jumped)
@@ -75,7 +75,7 @@ def test_many_variables_are_counted_and_all_in_the_data() -> None:
     assert data["a"]["host_class"] == data["b"]["host_class"] and data["a"]["started_utc"].endswith("Z")
 
 
-def test_runs_that_are_lost_and_cells_that_are_alone_are_told() -> None:
+def test_runs_that_are_lost_and_cells_that_are_alone_are_reported() -> None:
     alone = matrix_part(cells=[cell("off", {"rewriter": "off"})])
     first = a_side(900, 1)
     second = side({"off": around(1, 1), "canary": around(1, 2)}, alone, status="infra_error")
@@ -118,7 +118,7 @@ def test_a_row_a_result_with_date_versions_count_value_and_interval() -> None:
     assert all(len(line) <= 100 for line in lines)
 
 
-def test_a_change_is_told_before_the_result_that_began_it() -> None:
+def test_a_change_is_reported_before_the_result_that_began_it() -> None:
     lines = history_lines(history([1000] * 5 + [700] * 5))
     position = next(n for n, line in enumerate(lines) if line.startswith("  -- "))
     assert lines[position].startswith("  -- worse from here on: -") and "(p < 0.001)" in lines[position]

@@ -48,21 +48,23 @@ def judged(factors: dict[str, float], canary: float = 1.0, blocks: int = 10) -> 
 
 
 def test_the_answer_names_the_change_the_word_and_where() -> None:
-    told = answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}))
-    assert told == (
+    message = answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}))
+    assert message == (
         "By tps: commits durable is worse at threads 1, 4 (-50.8% to -40.1%), "
         "makes no difference of 5.0% or more at threads 16."
     )
 
 
 def test_what_holds_everywhere_names_no_level() -> None:
-    told = answer(matrix(), judged({"1": 1.0, "4": 1.0, "16": 1.0}))
-    assert told == "By tps: commits durable makes no difference of 5.0% or more."
+    message = answer(matrix(), judged({"1": 1.0, "4": 1.0, "16": 1.0}))
+    assert message == "By tps: commits durable makes no difference of 5.0% or more."
 
 
-@pytest.mark.parametrize(("blocks", "told"), [(1, "1 block is too few"), (5, "5 blocks are too few")])
-def test_fewer_than_six_blocks_tell_nothing_however_large_the_difference(blocks: int, told: str) -> None:
-    assert answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, blocks=blocks)) == f"{told}: at least 6 are needed."
+@pytest.mark.parametrize(("blocks", "message"), [(1, "1 block is too few"), (5, "5 blocks are too few")])
+def test_fewer_than_six_blocks_say_nothing_however_large_the_difference(blocks: int, message: str) -> None:
+    assert (
+        answer(matrix(), judged({"1": 0.5, "4": 0.6, "16": 1.0}, blocks=blocks)) == f"{message}: at least 6 are needed."
+    )
 
 
 def test_an_unfit_result_gives_no_answer() -> None:
@@ -85,7 +87,7 @@ def test_the_summary_is_markdown_with_everything_to_do_it_again() -> None:
     assert {row.count("|") for row in rows} == {8}
 
 
-def test_where_cells_have_lost_blocks_their_margin_is_told_apart() -> None:
+def test_where_cells_have_lost_blocks_their_margin_is_shown_apart() -> None:
     noise = np.random.default_rng(5)
     runs = []
     for block in range(1, 11):
@@ -105,7 +107,7 @@ def cells(*pairs: str) -> Sequence[Levels]:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "told"),
+    ("pairs", "message"),
     [
         (["1a", "1b", "2a", "2b", "4a", "4b"], ""),
         (["1a", "1b", "4a", "4b"], "at threads 1, 4"),
@@ -115,8 +117,8 @@ def cells(*pairs: str) -> Sequence[Levels]:
         (["1a", "1b", "2a"], "at threads 1, also at threads 2 and workload a"),
     ],
 )
-def test_exactly_the_cells_that_are_meant(pairs: list[str], told: str) -> None:
-    assert sorted(places(FACTORS, cells(*pairs)).split(", also ")) == sorted(told.split(", also "))
+def test_exactly_the_cells_that_are_meant(pairs: list[str], message: str) -> None:
+    assert sorted(places(FACTORS, cells(*pairs)).split(", also ")) == sorted(message.split(", also "))
 
 
 def test_too_many_places_are_counted() -> None:

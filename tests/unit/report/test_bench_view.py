@@ -114,7 +114,7 @@ def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:
 
 
 def test_the_summary_of_a_bench_is_markdown() -> None:
-    told = bench_markdown(sample_record(), ["sandbox", "bench"])
-    assert told.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
-    rows = [line for line in told.splitlines() if line.startswith("|")]
-    assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in told
+    page = bench_markdown(sample_record(), ["sandbox", "bench"])
+    assert page.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
+    rows = [line for line in page.splitlines() if line.startswith("|")]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in page

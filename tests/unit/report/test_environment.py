@@ -31,10 +31,10 @@ def test_a_single_run_has_no_range_and_an_unknown_machine_no_rows() -> None:
     assert environment_rows([sample_record(environment=Environment())]) == []
 
 
-def test_host_checks_are_told_by_their_range() -> None:
+def test_host_checks_are_reported_by_their_range() -> None:
     checks = [HostCheck(block=1, cpu_turns=900, fsync_ms=0.5), HostCheck(block=2, cpu_turns=1000, fsync_ms=0.25)]
-    ((_, told),) = host_check_row(checks)
-    assert told == "processor loop 900 to 1,000 iterations in 0.5 s, median fsync 0.25 to 0.50 ms"
+    ((_, message),) = host_check_row(checks)
+    assert message == "processor loop 900 to 1,000 iterations in 0.5 s, median fsync 0.25 to 0.50 ms"
     assert host_check_row([]) == []
 
 
@@ -72,13 +72,13 @@ def test_what_was_asked_for_stands_apart_from_what_nobody_set() -> None:
     assert found.only_one == []
 
 
-def test_a_variable_that_only_one_has_is_told_apart_and_identities_are_not_compared() -> None:
+def test_a_variable_that_only_one_has_is_shown_apart_and_identities_are_not_compared() -> None:
     found = diff({"old": "1", "hostname": "a"}, {"new": "2", "hostname": "b"})
     assert found.only_one == [VariantDifference(BOTH, "new", None, "2"), VariantDifference(BOTH, "old", "1", None)]
     assert not (found.free or found.asked or found.wrong)
 
 
-def test_of_a_long_list_only_what_differs_is_told() -> None:
+def test_of_a_long_list_only_what_differs_is_reported() -> None:
     found = diff({"optimizer_switch": "a=on,b=on,c=on"}, {"optimizer_switch": "a=on,b=off,c=on"})
     assert found.free == [VariantDifference(BOTH, "optimizer_switch", "b=on, …", "b=off, …")]
 
@@ -112,7 +112,7 @@ def test_nodes_that_are_alike_in_all_variants_stand_in_one_line() -> None:
     assert [(row["variant"], row["given"]) for row in rows] == [("rewriter off", ""), ("rewriter on", "CPUS=0.5 a=1")]
 
 
-def test_files_are_told_by_their_hash() -> None:
+def test_files_are_reported_by_their_hash() -> None:
     inputs = Inputs(cnf_name="my.cnf", cnf_sha256="abc", init_name="x.sql", init_sha256="def")
     (row,) = node_rows(sample_record(environment=Environment(inputs=inputs)), "here")
     assert row["given"] == "my.cnf (sha256 abc) x.sql (sha256 def)"

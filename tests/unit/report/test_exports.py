@@ -124,15 +124,15 @@ class BenchmarkResult(BaseModel):
 
 def test_github_action_benchmark_reads_an_entry_a_cell_and_metric() -> None:
     series = history_of([a_matrix()], ["tps", "qps"], {}, Calibration()).series
-    told = json.dumps(entries("query-rewrite", series))
-    found = TypeAdapter(list[BenchmarkResult]).validate_json(told)
+    exported = json.dumps(entries("query-rewrite", series))
+    found = TypeAdapter(list[BenchmarkResult]).validate_json(exported)
     assert len(found) == 4, "an empty array is an error there"
     assert len({each.name for each in found}) == 4, "a name is a line of its chart"
     first = found[0]
     assert first.name == "query-rewrite: re writer off/0, server mysql-8: tps" and first.unit == "1/s"
     assert first.value == pytest.approx(1000, rel=0.02)
     assert first.range and re.fullmatch(r"± \d+(\.\d+)?", first.range) and first.extra and "runs: 8" in first.extra
-    assert "null" not in told, "coerced there to the text null, or to 0"
+    assert "null" not in exported, "coerced there to the text null, or to 0"
 
 
 def test_without_an_interval_there_is_no_range() -> None:

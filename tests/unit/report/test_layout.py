@@ -54,7 +54,7 @@ def test_two_factors_in_the_baseline_make_one_variant_of_each_pair() -> None:
     assert layout.variants[0] == "commits relaxed, cpus all" and len(layout.variants) == 4
 
 
-def test_a_factor_of_one_level_is_not_told_everywhere() -> None:
+def test_a_factor_of_one_level_is_not_shown_everywhere() -> None:
     layout = layout_of(matrix({"commits": ["relaxed", "durable"], "threads": ["8"]}, {"commits": "relaxed"}))
     assert layout.x is None and layout.panels == [""] and layout.wheres == [""]
 

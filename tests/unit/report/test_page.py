@@ -66,10 +66,10 @@ def test_a_long_table_shows_what_differs_and_folds_the_rest() -> None:
 
 
 def test_everything_to_do_it_again() -> None:
-    told = text(of_matrix())
-    assert "make matrix MATRIX=made-up SEED=4711" in told and "seed 4711" in told
-    assert "sha256:" + "0" * 64 in told and "2 x Test CPU" in told and "Docker 27.0" in told
-    assert "commits durable against commits relaxed" in told and "sync_binlog" in told
+    shown = text(of_matrix())
+    assert "make matrix MATRIX=made-up SEED=4711" in shown and "seed 4711" in shown
+    assert "sha256:" + "0" * 64 in shown and "2 x Test CPU" in shown and "Docker 27.0" in shown
+    assert "commits durable against commits relaxed" in shown and "sync_binlog" in shown
 
 
 def test_every_run_has_its_files_and_a_bad_one_its_reason() -> None:
@@ -88,10 +88,10 @@ def test_what_a_result_says_cannot_become_markup() -> None:
 
 def test_a_bench_has_figures_and_no_verdict() -> None:
     page = of_bench()
-    told = text(page)
+    shown = text(page)
     assert page.answer == "1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms."
-    assert "What throughput does mysql@9.7+replica1 reach under oltp_read_write?" in told
-    assert "not replicates" in told and "Verdicts" not in told and "4711" in told
+    assert "What throughput does mysql@9.7+replica1 reach under oltp_read_write?" in shown
+    assert "not replicates" in shown and "Verdicts" not in shown and "4711" in shown
     assert [panel.title for panel in page.figures[0].panels] == ["transactions", "statements", "latency p95"]
     assert page.figures[1].legend == ("mysql1", "replica1")
     assert "runs/bench.1/logs/my%20sql%231.log" in html(page), "a link is quoted"

@@ -32,7 +32,7 @@ def test_a_long_text_is_cut_before_the_table_is_given_up() -> None:
     assert lines[1].startswith("xxx") and "…" in lines[1] and lines[1].endswith(" 1")
 
 
-def test_what_is_too_wide_is_told_a_value_a_line() -> None:
+def test_what_is_too_wide_is_shown_a_value_a_line() -> None:
     columns = [f"column_{n}" for n in range(30)]
     lines = query_lines(columns, [list(range(30)), ["y" * 150, *range(29)]])
     assert lines[0] == "row 1" and lines[1] == "column_0   0" and lines[31] == "row 2"

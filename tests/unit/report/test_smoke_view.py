@@ -11,7 +11,7 @@ from sandbox.experiment.selection import SMOKE_METRICS
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.results.gate import LARGEST_MARGIN
 from sandbox.results.record import Record
-from unit.report.smoke_samples import look, records, told
+from unit.report.smoke_samples import look, records, report_of
 from unit.results.samples import sample_record
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "smoke"
@@ -24,11 +24,11 @@ CRASHED = [
 ]
 
 SAMPLES: dict[str, SmokeReport] = {
-    "no-regression": told(look()),
-    "worse": told(look(head=0.55), look(head=0.54, seed=2)),
-    "not-confirmed": told(look(head=0.9), look(seed=2)),
-    "inconclusive": told(look(head=0.95, sd=0.05, seed=3, blocks=16)),
-    "environment": told(look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]),
+    "no-regression": report_of(look()),
+    "worse": report_of(look(head=0.55), look(head=0.54, seed=2)),
+    "not-confirmed": report_of(look(head=0.9), look(seed=2)),
+    "inconclusive": report_of(look(head=0.95, sd=0.05, seed=3, blocks=16)),
+    "environment": report_of(look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]),
 }
 
 
@@ -78,18 +78,18 @@ def test_medians_have_no_exponent() -> None:
     fast = [
         _scaled(record, {"tps": 12.5}) for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     ]
-    row = next(line for line in smoke_markdown(told(look(left=fast))).splitlines() if line.startswith("| tps |"))
+    row = next(line for line in smoke_markdown(report_of(look(left=fast))).splitlines() if line.startswith("| tps |"))
     assert "| 12,434 1/s |" in row
 
 
 def test_a_head_that_is_better_is_no_regression_and_shows_by_how_much() -> None:
-    text = sentence(told(look(head=1.5)))
+    text = sentence(report_of(look(head=1.5)))
     assert text.startswith("No regression") and "processor time -33." in text and "throughput +" in text
 
 
 def test_a_loss_that_each_look_finds_by_another_metric_is_worse_and_says_where() -> None:
     cost, throughput = changed(server_cpu_ms_per_tx=1.25), changed(tps=0.8)
-    text = sentence(told(look(left=cost), look(left=throughput, seed=2)))
+    text = sentence(report_of(look(left=cost), look(left=throughput, seed=2)))
     assert re.match(
         r"Worse: processor time \+2\S+ \[\S+, \S+\] in the first look; throughput -\S+ \[\S+, \S+\] "
         r"in a fresh repetition, on new stacks and with a new seed\. Losses above ", text
@@ -98,12 +98,12 @@ def test_a_loss_that_each_look_finds_by_another_metric_is_worse_and_says_where()
 
 def test_a_loss_that_the_other_look_rules_out_is_not_confirmed() -> None:
     dearer = changed(server_cpu_ms_per_tx=1.25, tps=1.25)
-    text = sentence(told(look(left=dearer), look(left=changed(tps=0.8), seed=2)))
+    text = sentence(report_of(look(left=dearer), look(left=changed(tps=0.8), seed=2)))
     assert "did not confirm it: one look rules out the loss that the other found (" in text
 
 
-def test_a_canary_that_differs_is_told() -> None:
-    assert sentence(told(look(canary=0.8))).startswith("Inconclusive: the base differs from itself")
+def test_a_canary_that_differs_is_reported() -> None:
+    assert sentence(report_of(look(canary=0.8))).startswith("Inconclusive: the base differs from itself")
 
 
 def test_one_line_says_what_was_found_and_what_would_have_been_caught() -> None:
@@ -116,37 +116,39 @@ def test_one_line_says_what_was_found_and_what_would_have_been_caught() -> None:
 
 
 def test_a_metric_that_is_too_noisy_to_decide_says_from_where_on_it_would_be_seen() -> None:
-    noisy = sentence(told(look(sd=0.6, seed=1, blocks=16)))
+    noisy = sentence(report_of(look(sd=0.6, seed=1, blocks=16)))
     assert "throughput is too noisy here: only a loss of " in noisy and noisy.endswith("would have been caught.")
 
 
-def test_what_cannot_be_measured_is_told_as_such() -> None:
+def test_what_cannot_be_measured_is_reported_as_such() -> None:
     left = [
         record.model_copy(update={"metrics": record.metrics.model_copy(update={"server_cpu_ms_per_tx": None})})
         for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     ]
-    assert sentence(told(look(left=left))).startswith("Inconclusive: processor time could not be measured (")
+    assert sentence(report_of(look(left=left))).startswith("Inconclusive: processor time could not be measured (")
 
 
-def test_fewer_blocks_than_planned_are_told_with_the_run_that_failed() -> None:
+def test_fewer_blocks_than_planned_are_reported_with_the_run_that_failed() -> None:
     left = [
         record.model_copy(update={"status": "failed", "reason": "setting not in effect"})
         if (record.cell, record.block) == ("variant-head", 4)
         else record
         for record in records({"variant-base": 1, "variant-head": 0.5, "canary": 1}, 1)
     ]
-    short = told(look(left=left))
+    short = report_of(look(left=left))
     assert short.outcome == "inconclusive", "however worse the rest is"
     assert "fewer good blocks than the 8 planned: variant-head: setting not in effect" in sentence(short)
     assert "- variant-head, block 4: failed: setting not in effect" in smoke_markdown(short)
 
 
-def test_a_load_without_rows_is_told_by_its_options() -> None:
+def test_a_load_without_rows_is_reported_by_its_options() -> None:
     load = sample_record().workload.model_copy(
         update={"name": "tpcc", "tables": None, "rows_per_table": None, "options": {"warehouses": 2, "items": 1000}}
     )
     left = records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1, workload=load)
-    assert "- load: tpcc, 8 threads, items=1000 warehouses=2; host: Test CPU" in smoke_markdown(told(look(left=left)))
+    assert "- load: tpcc, 8 threads, items=1000 warehouses=2; host: Test CPU" in smoke_markdown(
+        report_of(look(left=left))
+    )
 
 
 def test_a_head_that_refuses_everything_is_said_to_have_failed() -> None:
@@ -156,7 +158,7 @@ def test_a_head_that_refuses_everything_is_said_to_have_failed() -> None:
         else record
         for record in records({"variant-base": 1, "variant-head": 1, "canary": 1}, 1)
     ]
-    refused = told(look(left=left))
+    refused = report_of(look(left=left))
     assert refused.outcome == "inconclusive", "no trouble of the environment, and no regression that was measured"
     assert "planned: variant-head: SET is not in effect: mysql1: x is 1, not 2" in sentence(refused)
     assert "| failed |" in smoke_markdown(refused)

@@ -45,7 +45,7 @@ def test_every_mark_is_drawn_inside_the_picture(turned: bool) -> None:
     assert parsed(panel.svg()).get("viewBox") == f"0 0 {width} {height}"
 
 
-def test_text_is_escaped_and_told_where_the_pointer_rests() -> None:
+def test_text_is_escaped_and_shown_where_the_pointer_rests() -> None:
     root = parsed(PANEL.svg())
     assert root.get("aria-label") == "workload <x> 1/s"
     assert [title.text for title in root.iter(f"{SPACE}title")] == ["variant <b>, 0.85"]
@@ -86,9 +86,9 @@ def test_a_logarithmic_axis_says_so() -> None:
 def test_a_picture_of_its_own_holds_title_legend_caption_and_every_panel() -> None:
     made = Figure("levels", "throughput", "How it is read, at some length. " * 9, [PANEL] * 4, ("relaxed", "durable"))
     root = parsed(picture(made))
-    told = " ".join(element.text or "" for element in root.iter(f"{SPACE}text"))
+    shown = " ".join(element.text or "" for element in root.iter(f"{SPACE}text"))
     for wanted in ("throughput", "relaxed", "durable", "How it is read", "workload <x>"):
-        assert wanted in told
+        assert wanted in shown
     panels = root.findall(f"{SPACE}svg")
     assert len(panels) == 4
     width, height = float(root.get("width", 0)), float(root.get("height", 0))

@@ -65,7 +65,7 @@ def test_an_unfit_result_says_nothing_else() -> None:
     assert next(line for line in lines if line.strip().startswith("on ")).endswith("unfit")
 
 
-def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> None:
+def test_what_changed_in_an_unsteady_cell_is_reported_and_the_lines_still_fit() -> None:
     drift, steps = Shift("drift", -0.12, 0, 1), [Shift("step", (-1) ** n / 2, 5 * n, n + 1) for n in range(1, 7)]
     unsteady = replace(judged(0.7), unsteady={"off": [drift], "on": [drift, *steps]})
     text = verdict_lines(part(), unsteady)
@@ -77,7 +77,7 @@ def test_what_changed_in_an_unsteady_cell_is_told_and_the_lines_still_fit() -> N
     assert verdict_data(part(), unsteady)["unsteady"]["off"] == [asdict(drift)]
 
 
-def test_what_was_skipped_or_left_out_is_told_once() -> None:
+def test_what_was_skipped_or_left_out_is_reported_once() -> None:
     cells = [CellPart(name=f"c{i}", levels={}, profile="ps", variant="variant1", skipped="no image") for i in (1, 2)]
     lines = verdict_lines(part(cells=[*part().cells, *cells], left_out={"threads": ["64", "256"]}), judged(1))
     assert "skipped: c1, c2: no image" in lines and "left out: threads 64, 256" in lines
@@ -90,7 +90,7 @@ def test_the_data_is_plain_json_with_shares() -> None:
     assert tps["blocks"] == 8 and tps["margin"] >= 0.05 and data["canary"][0]["verdict"] == "no difference"
 
 
-def test_they_are_told_by_variant_with_the_first_reason() -> None:
+def test_they_are_reported_by_variant_with_the_first_reason() -> None:
     cells = [
         CellPart(name=f"{variant}-{number}", levels={"a": variant, "n": str(number)}, profile="mysql", variant=variant)
         for variant in ("x", "y")

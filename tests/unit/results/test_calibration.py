@@ -6,7 +6,7 @@ from sandbox.results.statistics.verdict import spread
 KIND = kind_of_run("AMD EPYC, 2 cores", "oltp_read_only", 10)
 
 
-def test_a_calibration_tells_the_noise_of_its_kind_alone() -> None:
+def test_a_calibration_gives_the_noise_of_its_kind_alone() -> None:
     known = Calibration().calibrated(KIND, {"tps": [0.1, -0.1, 0.05]})
     assert known.sds(KIND) == {"tps": spread([0.1, -0.1, 0.05])}
     assert known.sds(kind_of_run("AMD EPYC, 2 cores", "oltp_read_only", 5)) is None

@@ -109,7 +109,7 @@ def test_many_comparisons_need_a_smaller_p() -> None:
     cells = {f"on{i}": 0.7 if i == 0 else 1.0 for i in range(20)}
     pairs = tuple((cell, "off") for cell in cells)
     few, enough = (judged(result({"off": 1, "canary": 1, **cells}, blocks=n), pairs) for n in (6, 11))
-    assert words(few)["on0", "tps"] == "too noisy", "6 blocks cannot tell one among forty"
+    assert words(few)["on0", "tps"] == "too noisy", "6 blocks cannot show one among forty"
     assert words(enough)["on0", "tps"] == "worse"
 
 
@@ -138,8 +138,8 @@ def test_a_quarter_of_unsteady_runs_is_borne_and_more_is_not() -> None:
         ]
         found = judged(marked)
         assert words(found)["on", "tps"] == word
-        told = [change.block for change in found.unsteady.get("on", ())]
-        assert told == ([1, 2, 3] if word == "not_steady" else []), "what forbids a verdict is named, nothing else"
+        changed = [change.block for change in found.unsteady.get("on", ())]
+        assert changed == ([1, 2, 3] if word == "not_steady" else []), "what forbids a verdict is named, nothing else"
         assert "off" not in found.unsteady
 
 

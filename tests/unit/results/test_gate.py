@@ -28,7 +28,7 @@ def finding(metric: str, loss: tuple[float, float, float], margin: float = DELTA
 
 
 def effect_of(metric: str, loss: tuple[float, float, float], blocks: int = BLOCKS, margin: float = DELTA) -> Effect:
-    """An effect as the blocks tell it, for which more throughput is above zero."""
+    """An effect as the blocks show it, for which more throughput is above zero."""
     middle, low, high = loss if not METRICS[metric].higher_is_better else (-loss[0], -loss[2], -loss[1])
     return Effect(METRICS[metric], blocks, middle, Interval(low, high, 0.953), 0.01, 0.02, margin)
 

@@ -70,8 +70,8 @@ def test_variables_counters_and_seconds_are_loaded_when_they_are_asked_for(tmp_p
     assert ask(tmp_path, "SELECT count(*) FROM variables") == [(0,)], "not asked for yet"
     assert ask(tmp_path, "SELECT node, variable, value FROM variables", "servers") == [("mysql1", "sync_binlog", "1")]
     assert ask(tmp_path, "SELECT counter, value FROM status_delta", "servers") == [("Com_select", 500.0)]
-    told = ask(tmp_path, "SELECT cell, phase, second, tps, qps FROM seconds", "seconds")
-    assert told == [("bench", "warm-up", 1, 90.5, None), ("bench", "measure", 1, None, None)]
+    shown = ask(tmp_path, "SELECT cell, phase, second, tps, qps FROM seconds", "seconds")
+    assert shown == [("bench", "warm-up", 1, 90.5, None), ("bench", "measure", 1, None, None)]
 
 
 def test_no_answer_is_ever_stale(tmp_path: Path) -> None:
@@ -117,15 +117,15 @@ def test_a_second_query_reads_no_record_again(tmp_path: Path, monkeypatch: pytes
     ("text", "reason"),
     [("{", "JSON"), ("[]", "object"), ('{"schema_version": 2}', "schema_version"), ("\udcff", "UnicodeDecodeError")],
 )
-def test_a_broken_record_is_skipped_and_told_every_time(tmp_path: Path, text: str, reason: str) -> None:
+def test_a_broken_record_is_skipped_and_reported_every_time(tmp_path: Path, text: str, reason: str) -> None:
     result = save(tmp_path, {"bench": [1.0, 2.0]})
     (result.path / "runs" / "bench.1" / "record.json").write_bytes(text.encode(errors="surrogateescape"))
     for _ in range(2):
         index = open_index(tmp_path)
         with index.connection as connection:
             assert connection.execute("SELECT tps FROM runs").fetchall() == [(2.0,)]
-        ((path, told),) = index.broken.items()
-        assert path == f"{result.path.name}/runs/bench.1/record.json" and reason in told
+        ((path, shown),) = index.broken.items()
+        assert path == f"{result.path.name}/runs/bench.1/record.json" and reason in shown
     (result.path / "runs" / "bench.1" / "record.json").write_text(records({"bench": [7.0]})[0].to_json())
     assert ask(tmp_path, "SELECT sum(tps) FROM runs") == [(9.0,)], "mended"
 
@@ -238,14 +238,14 @@ def test_one_result_alone_is_read_wherever_it_lies_and_leaves_nothing(tmp_path: 
     assert not list(tmp_path.glob(".*"))
 
 
-def test_many_new_files_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_new_files_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save(tmp_path, {"bench": around(1, 1, 12)})
     monkeypatch.setattr("sandbox.results.index._WORTH_A_WORD", 10)
     monkeypatch.setattr("sandbox.results.index._AT_ONCE", 5)
-    told: list[str] = []
-    with open_index(tmp_path, (), told.append).connection as connection:
+    shown: list[str] = []
+    with open_index(tmp_path, (), shown.append).connection as connection:
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (12,)
-    assert told == ["reading 12 new or changed records"]
+    assert shown == ["reading 12 new or changed records"]
 
 
 def test_a_record_of_every_field_survives_the_way_through_the_index(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_variables_are_masked_by_name_and_by_value() -> None:
     }
 
 
-def test_a_password_is_refused_and_not_told() -> None:
+def test_a_password_is_refused_and_not_reported() -> None:
     with pytest.raises(SecretFoundError) as caught:
         refuse_secrets('{\n"reason": "Zx9Password000000000000a"}', SECRETS, "record.json")
     assert "record.json is not saved: line 2" in str(caught.value)

@@ -21,7 +21,7 @@ def test_a_counter_is_a_rate_over_the_time_that_passed() -> None:
     assert series(lines, "Com_select") == [200, 200, 0]
 
 
-def test_a_gauge_is_told_as_it_is() -> None:
+def test_a_gauge_is_reported_as_it_is() -> None:
     lines = [line("mysql1", slot, slot, Threads_running=slot + 1) for slot in range(4)]
     assert series(lines, "Threads_running") == [2, 3, 4]
 

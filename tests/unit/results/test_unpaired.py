@@ -72,7 +72,7 @@ def test_a_skipped_cell_is_not_there() -> None:
     assert matched(first, side({"off": [1.0]}, matrix_part(cells=cells))) == [("off", "off")]
 
 
-def test_two_benches_tell_too_little_and_say_so() -> None:
+def test_two_benches_show_too_little_and_say_so() -> None:
     compared = compare_results(side({"bench": [1000.0]}), side({"bench": [500.0]}), NOTHING_KNOWN)
     assert words(compared) == {("bench", name): "too noisy" for name in BENCH_METRICS}
     assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
@@ -111,7 +111,7 @@ def test_nothing_is_said_where_either_canary_was_not_fit() -> None:
     assert list(compared.unfit) == ["B"] and set(words(compared).values()) == {"unfit"}
 
 
-def test_runs_that_failed_count_for_nothing_and_are_told() -> None:
+def test_runs_that_failed_count_for_nothing_and_are_reported() -> None:
     first = side(figures(1000, 900, 1), matrix_part(), "a")
     second = side(figures(1000, 900, 11), matrix_part(), "b", status="infra_error")
     compared = compare_results(first, second, NOTHING_KNOWN)
@@ -126,8 +126,8 @@ def test_a_cell_that_was_not_steady_is_not_judged() -> None:
         for run in second.runs
     ]
     second = type(second)("b", second.manifest, second.records, unsteady, second.judged)
-    told = words(compare_results(first, second, NOTHING_KNOWN))
-    assert told["on", "tps"] == "not_steady" and told["off", "tps"] == "no difference"
+    shown = words(compare_results(first, second, NOTHING_KNOWN))
+    assert shown["on", "tps"] == "not_steady" and shown["off", "tps"] == "no difference"
 
 
 def test_samples_of_different_sizes_count_as_their_harmonic_mean() -> None:
@@ -141,7 +141,7 @@ def test_only_what_is_above_zero_has_a_ratio() -> None:
     assert on_scale(METRICS["errors"], [0.0, None, 1.0]) == [0.0, 1.0]
 
 
-def test_the_host_class_of_a_bench_is_told_as_a_matrix_tells_it() -> None:
+def test_the_host_class_of_a_bench_is_shown_as_a_matrix_shows_it() -> None:
     bench = side({"bench": [1.0]})
     assert bench.host_class == side(figures(1, 1, 1), matrix_part()).host_class
     assert side({}).host_class is None and side({}).kind("oltp_read_write") is None
@@ -164,7 +164,7 @@ def test_two_results_of_one_setup_differ_in_nothing() -> None:
     assert not found.others and not found.variables
 
 
-def test_commit_host_plan_servers_inputs_and_variables_are_told() -> None:
+def test_commit_host_plan_servers_inputs_and_variables_are_reported() -> None:
     newer = [
         node.model_copy(update={"server_version": "9.7.5", "image_id": "sha256:2"}) if node.name == "mysql1" else node
         for node in sample_record().nodes
@@ -180,8 +180,8 @@ def test_commit_host_plan_servers_inputs_and_variables_are_told() -> None:
         variables={"mysql1": {"sync_binlog": "0", "port": "2", "new_one": "x"}},
     )
     found = differences_between(first, second)
-    told = [(each.what, each.first, each.second) for each in found.others]
-    assert told == [
+    shown = [(each.what, each.first, each.second) for each in found.others]
+    assert shown == [
         ("commit of this tool", "aaa", "bbb+"),
         ("host class", HOST_CLASS, "Another"),
         ("host: kernel", None, "6.2"),
@@ -194,15 +194,15 @@ def test_commit_host_plan_servers_inputs_and_variables_are_told() -> None:
     assert variables == [("mysql1: new_one", None, "x"), ("mysql1: sync_binlog", "1", "0")]
 
 
-def test_a_node_that_only_one_has_and_another_load_are_told() -> None:
+def test_a_node_that_only_one_has_and_another_load_are_reported() -> None:
     record = sample_record()
     load = record.workload.model_copy(update={"threads": 64})
     first, second = side({"bench": [1.0]}), side({"bench": [1.0]}, nodes=record.nodes[:1], workload=load)
-    told = [(each.what, each.first, each.second) for each in differences_between(first, second).others]
-    assert told == [("load: threads", "8", "64"), ("replica1: term", "mysql@9.7", None)]
+    shown = [(each.what, each.first, each.second) for each in differences_between(first, second).others]
+    assert shown == [("load: threads", "8", "64"), ("replica1: term", "mysql@9.7", None)]
 
 
-def test_other_options_and_an_edited_file_are_told() -> None:
+def test_other_options_and_an_edited_file_are_reported() -> None:
     load = sample_record().workload.model_copy(update={"options": {"warehouses": 1}})
     other = load.model_copy(update={"options": {"warehouses": 10}, "file_sha256": "abc"})
     found = differences_between(side({"bench": [1.0]}, workload=load), side({"bench": [1.0]}, workload=other))

@@ -1,4 +1,4 @@
-"""Variants may differ in what was asked for, and in what makes a node that node; what nobody set is found and told."""
+"""Variants may differ in what was asked for, and in what makes a node that node; what nobody set is found and shown."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from unit.results.samples import sample_record
 BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
 
 
-def test_what_differs_is_told_by_server() -> None:
+def test_what_differs_is_reported_by_server() -> None:
     variant = {"mysql1": {**BASELINE["mysql1"], "server_uuid": "b", "sync_binlog": "1"}}
     (found,) = differences(BASELINE, variant)
     assert found == VariantDifference("mysql1", "sync_binlog", "0", "1")
@@ -107,7 +107,7 @@ def test_servers_say_the_same_in_other_words(one: str, other: str) -> None:
     assert same(one, other) and not same(one, None) and not same(one, "2")
 
 
-def test_what_set_asked_for_and_the_server_does_not_have_is_told() -> None:
+def test_what_set_asked_for_and_the_server_does_not_have_is_reported() -> None:
     servers = {"mysql1": {"innodb_buffer_pool_size": "67108864", "sync_binlog": "1"}, "replica1": {"sync_binlog": "0"}}
     pool = (None, "innodb-buffer-pool-size", "64M")
     assert not_in_effect([pool, ("replica", "sync_binlog", "OFF"), (None, "no_such", "1")], servers) == []
@@ -126,7 +126,7 @@ def test_the_isolation_is_proved_by_whatever_name_a_server_has_for_it(name: str)
     assert refusal(found) == "mariadb1: transaction_isolation is REPEATABLE-READ, not READ-COMMITTED"
 
 
-def test_an_isolation_that_a_server_does_not_tell_is_not_proved() -> None:
+def test_an_isolation_that_a_server_does_not_say_is_not_proved() -> None:
     (found,) = not_in_effect([ISOLATION, (None, "no_such", "1")], {"mysql1": {"sync_binlog": "1"}})
     assert refusal(found) == "mysql1 has no transaction_isolation, so READ-COMMITTED cannot be verified"
 
@@ -201,7 +201,7 @@ def test_limits_are_causes_and_nothing_different_is_nothing() -> None:
     assert compared_variants(part(), [record("a-1")]) == [], "the other has not run"
 
 
-def test_they_are_told_in_the_summary() -> None:
+def test_they_are_listed_in_the_summary() -> None:
     (text,) = unset_lines(part(), [record("a-1"), record("b-1", "11.8.6", innodb_io_capacity="300")])
     assert text == "server b against a (different version): `innodb_io_capacity` 200 → 300"
     judged = Judged([], [], {}, unfit=False)

@@ -166,12 +166,12 @@ def interrupt(phase: str) -> Any:
     return hook
 
 
-@pytest.mark.parametrize(("phase", "step", "told"), [("warm-up", "warm up", []), ("measure", "measure", ["begin"])])
-def test_ctrl_c_leaves_a_record_and_no_sampler(tmp_path: Path, phase: str, step: str, told: list[str]) -> None:
+@pytest.mark.parametrize(("phase", "step", "sent"), [("warm-up", "warm up", []), ("measure", "measure", ["begin"])])
+def test_ctrl_c_leaves_a_record_and_no_sampler(tmp_path: Path, phase: str, step: str, sent: list[str]) -> None:
     stack = FakeStack(on_load=interrupt(phase))
     record, folder, _ = run_bench(stack, tmp_path)
     sampler = next(stream for stream, argv in zip(stack.streams, stack.streamed, strict=False) if argv[0] == "python3")
-    assert sampler.closed.is_set() and sampler.sent == told
+    assert sampler.closed.is_set() and sampler.sent == sent
     assert (record.status, record.reason) == ("interrupted", f"interrupted during {step}")
     assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
     assert Record.model_validate_json((folder / "record.json").read_text()) == record
@@ -182,13 +182,13 @@ def test_ctrl_c_in_the_middle_of_a_load_keeps_the_seconds_and_ends_sampler_and_l
     stack = FakeStack()
     events: list[Event] = []
 
-    def tell(event: Event) -> None:
+    def show(event: Event) -> None:
         events.append(event)
         if isinstance(event, Second) and event.phase == "measure" and event.second == 2:
             raise KeyboardInterrupt
 
     request = BenchRequest(find_workload("oltp_write_only", PROFILES), PARAMETERS, seed=7)
-    record, result = bench(stack, request, tmp_path, tell)
+    record, result = bench(stack, request, tmp_path, show)
     assert record.status == "interrupted"
     series = (result.path / "runs" / "bench.1" / "seconds.csv").read_text().splitlines()
     assert [line.split(",")[:2] for line in series[-2:]] == [["measure", "1"], ["measure", "2"]]
@@ -240,15 +240,15 @@ def test_an_impossible_request_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stack", "told"),
+    ("stack", "sent"),
     [
         (FakeStack(members=[server("mysql1")]), "no running client"),
         (FakeStack(dead={"client1": "exited (0)"}), "no running client"),
         (FakeStack(role_of={"mysql1": "reader", "replica1": None}), "no writer"),
     ],
 )
-def test_a_stack_that_cannot_be_loaded_is_refused(tmp_path: Path, stack: FakeStack, told: str) -> None:
-    with pytest.raises(SandboxError, match=told) as caught:
+def test_a_stack_that_cannot_be_loaded_is_refused(tmp_path: Path, stack: FakeStack, sent: str) -> None:
+    with pytest.raises(SandboxError, match=sent) as caught:
         run_bench(stack, tmp_path)
     assert caught.value.exit_code is ExitCode.ENVIRONMENT
 

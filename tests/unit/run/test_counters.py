@@ -73,7 +73,7 @@ def test_conflicts_are_shared_out_by_what_servers_counted() -> None:
     assert conflicts_by_code(7, before, after, ["a", "b"]) == {"1213": 7}
 
 
-def test_codes_are_null_where_they_cannot_be_told() -> None:
+def test_codes_are_null_where_they_cannot_be_known() -> None:
     before, after = {"a": snapshot({"1213": 10})}, {"a": snapshot({"1213": 15})}
     assert conflicts_by_code(3, before, after, ["a"]) is None
     assert conflicts_by_code(3, {"a": snapshot()}, {"a": snapshot()}, ["a"]) is None
@@ -124,7 +124,7 @@ def test_what_was_used_is_the_difference_and_unknown_after_a_restart() -> None:
     assert used(before, after) == {"mysql1": Usage(2.5, 4, None)}
 
 
-def test_processor_time_is_told_apart_by_kind_of_node() -> None:
+def test_processor_time_is_shown_apart_by_kind_of_node() -> None:
     usage = {name: Usage(seconds, None, None) for name, seconds in
              {"mysql1": 3.0, "replica1": 1.0, "haproxy1": 0.5, "client1": 2.0}.items()}  # fmt: skip
     assert cpu_per_transaction(usage, [*MEMBERS[:2], PROXY, CLIENT], 1, 2000) == {

@@ -129,7 +129,7 @@ def test_it_holds_where_all_that_it_names_is_so() -> None:
     assert not condition.holds_for({"variant": "direct", "threads": "64"})
 
 
-def test_bounds_are_met_and_told() -> None:
+def test_bounds_are_met_and_reported() -> None:
     share = Condition.model_validate(SHARED)
     assert share.met_by(31, 64) and not share.met_by(32, 64)
     assert share.bound(64) == "less than 32, 0.5 times the 64 threads of the load"
@@ -143,7 +143,7 @@ def test_cells_know_their_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"conditions": [{**SHARED, "where": {"variant": "roter"}}]}, "factor variant has no level 'roter'"),
         ({"conditions": [{**SHARED, "where": {"variants": "router"}}]}, "no factor 'variants'"),
@@ -152,8 +152,8 @@ def test_cells_know_their_conditions() -> None:
         ({"conditions": [{**SHARED, "take": "mean"}]}, "median"),
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         matrix(**changes)
 
 

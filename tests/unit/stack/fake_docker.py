@@ -1,4 +1,4 @@
-"""An engine without Docker: keeps containers, networks and volumes by label, starts Compose files, answers as told."""
+"""An engine without Docker: keeps containers, networks and volumes by label, starts Compose files, answers as asked."""
 
 import json
 import re

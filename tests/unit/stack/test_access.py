@@ -25,7 +25,7 @@ class Terminal:
         self._terminal = terminal
 
     def isatty(self) -> bool:
-        """As told."""
+        """As a test asks."""
         return self._terminal
 
 

@@ -78,7 +78,7 @@ def test_without_the_client_image_abilities_are_unknown_and_the_fix_is_said() ->
         assert reach().state == "unknown"
 
 
-def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docker: FakeDocker) -> None:
+def test_containers_that_do_not_reach_one_another_are_reported_with_the_reason(docker: FakeDocker) -> None:
     said = "Traceback\nOSError: [Errno 113] No route to host\n"
     docker.on("^run .*create_connection", answer(code=1, stderr=said))
     network = checks(docker)["network"]
@@ -88,7 +88,7 @@ def test_containers_that_do_not_reach_one_another_are_told_with_the_reason(docke
     assert docker.called("network", "rm") == [("network", "rm", made[-1])]
 
 
-def test_a_container_that_does_not_start_is_told_and_nothing_calls_it(docker: FakeDocker) -> None:
+def test_a_container_that_does_not_start_is_reported_and_nothing_calls_it(docker: FakeDocker) -> None:
     docker.on("^run .*create_server", answer("docker: no space left on device\n", code=125))
     assert "no space left" in checks(docker)["network"].detail
     assert not [run for run in docker.called("run") if "create_connection" in run[-1]]
@@ -127,7 +127,7 @@ def test_an_engine_that_does_not_answer_is_the_one_finding() -> None:
 
 
 @pytest.mark.parametrize(("version", "state"), [("2.23.1", "ok"), ("2.22.0", "missing"), ("5.0.0", "ok")])
-def test_an_older_compose_is_told(docker: FakeDocker, version: str, state: str) -> None:
+def test_an_older_compose_is_reported(docker: FakeDocker, version: str, state: str) -> None:
     docker.on("^compose version", answer(f"{version}\n"))
     assert checks(docker)["compose"].state == state
 

@@ -81,6 +81,6 @@ def test_without_a_client_the_message_says_how_to_get_one(tmp_path: Path, monkey
     ],
 )  # fmt: skip
 def test_known_failures_say_what_helps(stderr: str, what: str, next_step: str) -> None:
-    told = RefusedError(["ps"], answer(code=1, stderr=stderr))
-    assert what in told.what
-    assert next_step in told.next_step
+    shown = RefusedError(["ps"], answer(code=1, stderr=stderr))
+    assert what in shown.what
+    assert next_step in shown.next_step

@@ -173,8 +173,8 @@ class ImageStore(FakeDocker):
         self.named |= dict.fromkeys(self.brings, LOADED)
         if not self.brings:
             self.named["<none>"] = LOADED
-        told = "".join(f"Loaded image: {name}\n" for name in self.brings) or f"Loaded image ID: {LOADED}\n"
-        return answer(code=1, stderr="no space left on device") if self.fails else answer(told)
+        output = "".join(f"Loaded image: {name}\n" for name in self.brings) or f"Loaded image ID: {LOADED}\n"
+        return answer(code=1, stderr="no space left on device") if self.fails else answer(output)
 
     def _tagged(self, argv: tuple[str, ...]) -> ExecResult:
         source = self.named.get(argv[1], argv[1])
@@ -250,7 +250,7 @@ def test_a_load_that_fails_gives_names_back_too(tmp_path: Path) -> None:
     assert store.named == {"mysql:9.7.2": PUBLISHED}
 
 
-def test_a_load_that_names_no_image_is_told_and_gives_names_back(tmp_path: Path) -> None:
+def test_a_load_that_names_no_image_is_reported_and_gives_names_back(tmp_path: Path) -> None:
     store = ImageStore({"mysql:9.7.2": PUBLISHED}, brings=("mysql:9.7.2",))
     store.on("^load", lambda argv: answer(store._loaded(argv).stdout.replace("Loaded image", "Imported")))
     word = archive(tmp_path, {"RepoTags": ["mysql:9.7.2"]})

@@ -37,10 +37,10 @@ def holder() -> Iterator["subprocess.Popen[str]"]:
 
 
 def test_a_second_command_waits_with_a_message_and_gives_up_in_bounds(holder: "subprocess.Popen[str]") -> None:
-    told: list[str] = []
-    with pytest.raises(SandboxError) as late, locked("it", lambda: told.append("waiting"), patience_s=0.1):
+    messages: list[str] = []
+    with pytest.raises(SandboxError) as late, locked("it", lambda: messages.append("waiting"), patience_s=0.1):
         pass
-    assert told == ["waiting"]
+    assert messages == ["waiting"]
     assert late.value.exit_code == ExitCode.ENVIRONMENT
 
 

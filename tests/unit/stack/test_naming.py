@@ -52,7 +52,7 @@ def test_default_is_taken_where_it_is() -> None:
     assert choose_project(None, projects("default", "a"), Events(), HERE) == project_name("default", HERE)
 
 
-def test_the_only_stack_is_taken_and_told() -> None:
+def test_the_only_stack_is_taken_and_reported() -> None:
     events = Events()
     assert choose_project(None, projects("a", foreign=("b",)), events, HERE) == project_name("a", HERE)
     assert events == [Note("using the stack 'a', the only one here")]

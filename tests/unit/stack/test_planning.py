@@ -1,4 +1,4 @@
-"""What cannot be planned anywhere is told first, also on a machine without an engine.
+"""What cannot be planned anywhere is reported first, also on a machine without an engine.
 
 An image is asked for its server's variables once, and not at all where it is not here.
 """
@@ -29,7 +29,7 @@ def _no_client(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("profile", "code"), [("mysqll@9.7", ExitCode.BAD_INPUT), ("mysql@9.7", ExitCode.ENVIRONMENT)])
-def test_a_mistyped_profile_is_told_before_a_missing_engine(profile: str, code: ExitCode) -> None:
+def test_a_mistyped_profile_is_reported_before_a_missing_engine(profile: str, code: ExitCode) -> None:
     with pytest.raises(SandboxError) as refused:
         planned(PlanRequest(profile))
     assert refused.value.exit_code is code
@@ -41,7 +41,7 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Images(FakeDocker):
-    """An engine that knows one image, whose server lists what it is told to."""
+    """An engine that knows one image, whose server lists what a test gives it."""
 
     def __init__(self, listed: ExecResult) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ def test_an_image_that_is_not_here_is_not_brought_for_this() -> None:
     assert known_variables([server(here=False)], docker) == {} and docker.runs == 0
 
 
-def test_a_server_that_does_not_tell_is_asked_again_and_checks_nothing() -> None:
+def test_a_server_that_does_not_say_is_asked_again_and_checks_nothing() -> None:
     docker = Images(answer("", code=1))
     assert known_variables([server()], docker) == {} == known_variables([server()], docker)
     assert docker.runs == 2

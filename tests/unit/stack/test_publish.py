@@ -15,7 +15,7 @@ from unit.stack.small_stack import Events, running_stack
 
 @pytest.fixture
 def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
-    """An engine that makes containers as told."""
+    """An engine that makes containers as a test says."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     fake = FakeDocker()
 

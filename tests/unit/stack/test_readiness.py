@@ -1,4 +1,4 @@
-"""Waiting for a stack: answers told as they change, deaths noticed, time bounded."""
+"""Waiting for a stack: answers shown as they change, deaths noticed, time bounded."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -36,11 +36,11 @@ def never(text: str) -> Callable[[tuple[str, ...]], ExecResult]:
 
 
 def states(events: Events, node: str) -> list[tuple[str, str]]:
-    """What was told of a node: (state, answer)."""
+    """What was shown of a node: (state, answer)."""
     return [(each.state, each.answer) for each in events if isinstance(each, NodeEvent) and each.node == node]
 
 
-def test_every_node_is_waited_for_and_its_answers_are_told(docker: FakeDocker) -> None:
+def test_every_node_is_waited_for_and_its_answers_are_reported(docker: FakeDocker) -> None:
     docker.on("exec .*mysql1 .*probe ready", answer("waiting ERROR 2003\nwaiting reader\nrole writer\nready writer\n"))
     events = Events()
     readiness = Readiness(running_stack(docker, "mysql+balancer"), events)

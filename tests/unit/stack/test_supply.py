@@ -1,4 +1,4 @@
-"""Images on their way: pulled or built at once, told as they go, refused before anything starts."""
+"""Images on their way: pulled or built at once, shown as they go, refused before anything starts."""
 
 import os
 import threading
@@ -54,11 +54,11 @@ def test_what_is_here_asks_nothing(docker: FakeDocker) -> None:
     assert docker.calls == []
 
 
-def test_a_pull_tells_its_layers(docker: FakeDocker) -> None:
+def test_a_pull_shows_its_layers(docker: FakeDocker) -> None:
     events = Events()
     supply.supply([PULLED, PULLED], events, docker)
-    told = [(each.state, each.detail) for each in events if isinstance(each, ImageEvent)]
-    assert told == [
+    shown = [(each.state, each.detail) for each in events if isinstance(each, ImageEvent)]
+    assert shown == [
         ("pulling", ""), ("pulling", "0 of 1 layers"), ("pulling", "1 of 2 layers"), ("pulling", "2 of 2 layers"),
         ("here", ""),
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def test_a_locked_digest_is_verified_and_pulled_where_the_tag_is_another(docker:
     assert not docker.called("tag")
 
 
-def test_a_build_tells_its_steps_and_carries_its_recipe(docker: FakeDocker) -> None:
+def test_a_build_shows_its_steps_and_carries_its_recipe(docker: FakeDocker) -> None:
     inspected = iter([answer(code=1), answer("5ec1be000000\n")])
     docker.on("^image inspect", lambda _: next(inspected))
     events = Events()
@@ -109,7 +109,7 @@ def test_a_build_that_fails_hands_on_the_three_lines_and_its_log(docker: FakeDoc
     assert any(isinstance(each, LogTail) for each in events)
 
 
-def test_a_pinned_build_that_the_archive_gives_no_longer_is_told(docker: FakeDocker) -> None:
+def test_a_pinned_build_that_the_archive_gives_no_longer_is_reported(docker: FakeDocker) -> None:
     pinned = ImageChoice("mysql", "9.7", "9.7.2", "sandbox/mysql:9.7.4-1-sid", "build", "built")
     with pytest.raises(SandboxError) as moved:
         supply.supply([pinned], Events(), docker)

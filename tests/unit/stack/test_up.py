@@ -28,7 +28,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
 
 
 def bring_up(docker: FakeDocker, plan: Plan | None = None, publish: bool = False) -> tuple[Stack, Events]:
-    """The stack, and what was told."""
+    """The stack, and what was shown."""
     events = Events()
     return up(plan or local_plan(PROFILE), UpOptions("a", publish=publish), events, docker).stack, events
 

@@ -28,8 +28,8 @@ def test_small_values_are_exact() -> None:
 def test_a_percentile_is_the_value_of_its_rank(values: list[int], percent: float) -> None:
     histogram = Histogram(**printed(*values))
     exact = sorted(values)[max(1, int(len(values) * percent / 100 + 0.5)) - 1]
-    told = histogram.percentile_us(percent)
-    assert told is not None and exact <= told <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
+    estimate = histogram.percentile_us(percent)
+    assert estimate is not None and exact <= estimate <= exact * (1 + PRECISION_PERCENT / 100) + 1e-9
     assert (histogram.count, histogram.sum_us, histogram.max_us) == (len(values), sum(values), max(values))
 
 
@@ -41,7 +41,7 @@ def test_parts_add_up_and_survive_json() -> None:
     draw = random.Random(1)
     values = [draw.randint(0, 10**6) for _ in range(1000)]
     whole, parts = Histogram(**printed(*values)), [Histogram(**printed(*values[place::2])) for place in range(2)]
-    told = json.dumps(printed(*values[1::2]))
-    parts[0].merge(Histogram(**json.loads(told)))
+    shown = json.dumps(printed(*values[1::2]))
+    parts[0].merge(Histogram(**json.loads(shown)))
     assert parts[0].counts == whole.counts and parts[0].latencies() == whole.latencies()
     assert (parts[0].sum_us, parts[0].max_us) == (whole.sum_us, whole.max_us)

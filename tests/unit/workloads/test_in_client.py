@@ -30,7 +30,7 @@ class LocalStream:
             yield line.rstrip("\n")
 
     def send(self, line: str) -> None:
-        raise AssertionError("a load is told nothing once it is under way")
+        raise AssertionError("a load is sent nothing once it is under way")
 
     def close_stdin(self) -> None:
         assert self.process.stdin

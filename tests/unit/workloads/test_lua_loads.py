@@ -81,7 +81,7 @@ def test_a_rate_and_booleans_reach_the_script(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "code", "told"),
+    ("lines", "code", "message"),
     [
         ([json.dumps({"error": "1290", "message": "read only"})], 1, "error 1290: read only"),
         (["Initializing", "FATAL: no such module"], 1, "exit code 1: FATAL: no such module"),
@@ -89,10 +89,10 @@ def test_a_rate_and_booleans_reach_the_script(tmp_path: Path) -> None:
         ([], 0, "no summary"),
     ],
 )
-def test_a_load_that_broke_off_is_a_failure(tmp_path: Path, lines: list[str], code: int, told: str) -> None:
+def test_a_load_that_broke_off_is_a_failure(tmp_path: Path, lines: list[str], code: int, message: str) -> None:
     stack = FakeStack(load_lines=lines, load_code=code)
     outcome = ConnectionStorm().load(session_of(stack), "measure", tmp_path / "load.log")
-    assert told in str(outcome.failure) and outcome.metrics.tps is None
+    assert message in str(outcome.failure) and outcome.metrics.tps is None
 
 
 def test_tpcc_makes_its_data_once_and_finds_it_again(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_options_are_typed_and_shown_in_the_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "given", "told"),
+    ("load", "given", "message"),
     [
         (Tpcc(), {"warehouse": 1}, "did you mean 'warehouses'?"),
         (Tpcc(), {"warehouses": "none"}, "a whole number is expected"),
@@ -208,10 +208,10 @@ def test_options_are_typed_and_shown_in_the_record() -> None:
         (workload_files()["noop"](), {"x": 1}, "it has no options"),
     ],
 )
-def test_an_option_that_cannot_be_is_refused(load: Any, given: dict[str, Any], told: str) -> None:
+def test_an_option_that_cannot_be_is_refused(load: Any, given: dict[str, Any], message: str) -> None:
     with pytest.raises(SandboxError) as refused:
         load.with_options(given)
-    assert told in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
+    assert message in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
 
 
 @pytest.mark.parametrize("parameter", ["tables", "rows_per_table", "distribution"])

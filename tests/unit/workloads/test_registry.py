@@ -125,20 +125,20 @@ def test_any_option_goes_to_a_script_of_the_users_own_and_known_ones_to_ours(tmp
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "shown"),
     [
         ("no/such.sql", "No such file"),
         ("no/such.py", "ends in .lua (sysbench) or .sql"),
         ("tpc", "did you mean 'tpcc'?"),
     ],
 )
-def test_what_cannot_be_is_refused(word: str, told: str) -> None:
+def test_what_cannot_be_is_refused(word: str, shown: str) -> None:
     with pytest.raises(SandboxError) as refused:
         resolve_workload(word)
-    assert told in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
+    assert shown in refused.value.known and len(refused.value.lines()) == 3 and refused.value.exit_code == 2
 
 
-def test_a_broken_file_is_told_with_the_path_as_typed(tmp_path: Path) -> None:
+def test_a_broken_file_is_refused_with_the_path_as_typed(tmp_path: Path) -> None:
     path = write(tmp_path, "broken.sql", "SELECT 1;\nSELECT ${x};\n")
     with pytest.raises(SandboxError) as refused:
         resolve_workload(path)
@@ -162,7 +162,7 @@ def test_options_are_split_as_a_shell_would() -> None:
     }
 
 
-@pytest.mark.parametrize(("text", "told"), [("warehouses", "sets nothing"), ("a='b", "is not valid")])
-def test_options_that_set_nothing_are_refused(text: str, told: str) -> None:
-    with pytest.raises(SandboxError, match=told):
+@pytest.mark.parametrize(("text", "shown"), [("warehouses", "sets nothing"), ("a='b", "is not valid")])
+def test_options_that_set_nothing_are_refused(text: str, shown: str) -> None:
+    with pytest.raises(SandboxError, match=shown):
         parse_options([text])

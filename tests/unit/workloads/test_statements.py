@@ -1,4 +1,4 @@
-"""A file of statements: units, weights, placeholders; what is wrong is told with file and line."""
+"""A file of statements: units, weights, placeholders; what is wrong is reported with file and line."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_a_minus_is_no_comment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("", 1, "contains no statement"),
         ("-- only a comment\n", 1, "contains no statement"),
@@ -69,9 +69,9 @@ def test_a_minus_is_no_comment() -> None:
         ("-- name a b\nSELECT 1;", 2, "a name has at most 64 letters"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(text: str, line: int, told: str) -> None:
+def test_what_is_wrong_is_reported_with_file_and_line(text: str, line: int, message: str) -> None:
     with pytest.raises(SandboxError) as refused:
         parse_statements(text, "mine.sql")
     assert refused.value.what == f"mine.sql:{line} is not valid", refused.value.known
-    assert told in refused.value.known
+    assert message in refused.value.known
     assert len(refused.value.lines()) == 3 and refused.value.exit_code == 2

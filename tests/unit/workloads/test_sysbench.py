@@ -19,11 +19,11 @@ PARAMETERS = Parameters(threads=4, seconds=3, warmup_s=1, tables=2, rows_per_tab
 
 def session_of(stack: FakeStack, events: list[Any] | None = None, **changed: Any) -> Session:
     """A session on the fake's writer."""
-    told: list[Any] = [] if events is None else events
+    shown: list[Any] = [] if events is None else events
     servers = [node for node in stack.members if node.is_server]
     given: dict[str, Any] = {"entry": stack.entry, "parameters": PARAMETERS, **changed}
     writer = EntryPoint("mysql1", "mysql1", 3306, 1, "writer")
-    return Session(stack, "client1", writer=writer, servers=servers, seed=7, on_event=told.append, **given)
+    return Session(stack, "client1", writer=writer, servers=servers, seed=7, on_event=shown.append, **given)
 
 
 def load_argv(stack: FakeStack) -> list[str]:
@@ -91,18 +91,18 @@ def test_prepared_statements_can_be_off_without_a_proxy_too(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("help_text", "told"), [("  --thread-init-timeout=N  wait time", True), ("--threads=N", False)]
+    ("help_text", "supported"), [("  --thread-init-timeout=N  wait time", True), ("--threads=N", False)]
 )
 def test_a_limit_for_connecting_is_given_to_a_sysbench_that_knows_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, help_text: str, told: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, help_text: str, supported: bool
 ) -> None:
     stack = FakeStack()
     events: list[Event] = []
     monkeypatch.setattr(stack, "run", lambda *_, **__: ExecResult(0, help_text, ""))
     workload = Sysbench(script="oltp_read_write").with_options({"thread_init_timeout_s": 120})
     workload.load(session_of(stack, events), "measure", tmp_path / "a.log")
-    assert ("--thread-init-timeout=120" in load_argv(stack)) is told
-    assert any("gives its threads 30 s" in getattr(event, "text", "") for event in events) is not told
+    assert ("--thread-init-timeout=120" in load_argv(stack)) is supported
+    assert any("gives its threads 30 s" in getattr(event, "text", "") for event in events) is not supported
 
 
 def test_a_rate_is_asked_for_only_when_given(tmp_path: Path) -> None:

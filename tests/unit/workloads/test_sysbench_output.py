@@ -85,7 +85,7 @@ def test_a_run_without_a_summary_has_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "by_code", "told"),
+    ("name", "by_code", "first"),
     [
         ("killed-server", {"2013": 4}, "Lost connection"),
         ("read-only", {"1290": 2}, "--read-only"),
@@ -93,10 +93,10 @@ def test_a_run_without_a_summary_has_none() -> None:
         ("conflicts-mysql-9.7", {}, None),
     ],
 )
-def test_errors_are_counted_by_code(name: str, by_code: dict[str, int], told: str | None) -> None:
+def test_errors_are_counted_by_code(name: str, by_code: dict[str, int], first: str | None) -> None:
     output = read(*captured(name))
     assert output.errors_by_code() == by_code
-    assert (output.first_error is None) if told is None else told in str(output.first_error)
+    assert (output.first_error is None) if first is None else first in str(output.first_error)
 
 
 def test_an_error_without_a_code_still_counts() -> None:

@@ -59,13 +59,13 @@ def test_a_server_that_stops_is_not_steady() -> None:
     assert changes([1000.0] * 30 + [0.0] * 30)
 
 
-def test_a_step_is_told_with_its_size_and_place() -> None:
+def test_a_step_is_reported_with_its_size_and_place() -> None:
     level = np.concatenate([np.full(25, 0.0), np.full(35, 600.0)])
     (step,) = [change for change in changes(series(2) + level) or () if change.kind == "step"]
     assert step.at == 25 and step.share == pytest.approx(600 / 1350, abs=0.03)
 
 
-def test_a_drift_is_told_with_its_size() -> None:
+def test_a_drift_is_reported_with_its_size() -> None:
     (drift,) = [each for each in changes(series(2) + np.linspace(0, -200, POINTS)) or () if each.kind == "drift"]
     assert drift.share == pytest.approx(-200 / 900, abs=0.05)
 

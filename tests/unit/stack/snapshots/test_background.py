@@ -80,10 +80,10 @@ def test_measurements_run_side_by_side_and_so_do_keepers(keepers: Started) -> No
 @pytest.mark.usefixtures("impatient")
 def test_a_measurement_waits_for_the_snapshot_of_any_stack_and_says_so(keepers: Started) -> None:
     begin_keeping("p", WISH, [])
-    told: list[str] = []
-    with pytest.raises(SandboxError) as late, measuring(told.append):
+    shown: list[str] = []
+    with pytest.raises(SandboxError) as late, measuring(shown.append):
         pytest.fail("a snapshot is being taken")
-    assert told == ["a snapshot is being taken in the background; waiting for it"]
+    assert shown == ["a snapshot is being taken in the background; waiting for it"]
     assert late.value.exit_code is ExitCode.ENVIRONMENT
     assert not somebody_measures()
 
@@ -156,5 +156,5 @@ def test_the_snapshot_comes_first(made: list[str]) -> None:
 
 def test_who_waits_to_measure_waits_for_no_further_base_directory(made: list[str]) -> None:
     with shared("measuring"):
-        told = background._keep("p", WANTED)
-    assert made == ["snapshot"] and told.endswith("a measurement is waiting")
+        shown = background._keep("p", WANTED)
+    assert made == ["snapshot"] and shown.endswith("a measurement is waiting")
