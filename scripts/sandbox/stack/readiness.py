@@ -112,12 +112,15 @@ def deaths(docker: Docker, project: str, news: NewsQueue) -> Iterator[None]:
 
 
 class NotReadyError(MachineError):
-    """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords masked."""
+    """A node did not become ready, or died meanwhile. ``log``: the end of its log, passwords masked.
 
-    def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str) -> None:
+    ``others``: what else is not ready, with its last answer: a member that never joined is why the others wait.
+    """
+
+    def __init__(self, node: str, predicate: str, log: tuple[str, ...], name_option: str, others: str = "") -> None:
         super().__init__(
             f"{node} {predicate}",
-            "the stack is kept for you to inspect; the end of the node's log is above",
+            f"{others}the stack is kept for you to inspect; the end of the node's log is above",
             f"try: make logs{name_option} NODE={node}   (make down{name_option} removes the stack)",
         )
         self.node, self.log = node, log
@@ -251,7 +254,9 @@ class Readiness:
             passwords = self._stack.secrets()
         tail = tuple(mask(log, passwords).splitlines()[-LOG_LINES:])
         self._on_event(LogTail(name, tail))
-        raise NotReadyError(name, predicate, tail, name_option(self._stack.name))
+        others = [f"{node} ({each.answer or 'no answer'})" for node, each in self._open.items() if node != name]
+        also = f"also not ready: {', '.join(others)}; " if others else ""
+        raise NotReadyError(name, predicate, tail, name_option(self._stack.name), also)
 
     def _loop(self, container: Container) -> ReadinessLoop:
         """Asks in the node's own container, or from the client where the path to the node is part of the question."""

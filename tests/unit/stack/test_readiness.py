@@ -124,6 +124,15 @@ def test_a_time_out_names_node_condition_and_last_answer(docker: FakeDocker) -> 
     assert "condition: 1; last answer: ERROR 2003" in late.value.what
 
 
+def test_a_time_out_names_what_else_is_not_ready(docker: FakeDocker) -> None:
+    docker.on("exec .*(mysql1|replica1) ", never("ERROR 2003"))
+    docker.on("^logs --timestamps", answer("the same line\n"))
+    with pytest.raises(SandboxError) as late:
+        Readiness(running_stack(docker, "mysql+replica1"), Events(), timeout_s=60, clock=ticking(1)).wait()
+    other = "replica1" if late.value.what.startswith("mysql1") else "mysql1"
+    assert late.value.known.startswith(f"also not ready: {other} (ERROR 2003); the stack is kept")
+
+
 @pytest.mark.parametrize(("moving", "at_least_s", "at_most_s"), [(False, 60, 80), (True, 290, 320)])
 def test_a_moving_log_earns_more_time_but_not_without_end(
     docker: FakeDocker, moving: bool, at_least_s: float, at_most_s: float
