@@ -24,7 +24,7 @@ readonly data=/var/lib/mysql shared=/sandbox/forming me=$SANDBOX_NODE
 readonly nowhere=00000000-0000-0000-0000-000000000000 patience_s=5
 read -ra nodes <<<"$SANDBOX_NODES"
 declare -A state uuid seqno member ended
-start=(docker-entrypoint.sh mariadbd)
+start=("$@")
 
 say() { printf '%(%FT%TZ)T [forming] %s\n' -1 "$*" >&2; }
 

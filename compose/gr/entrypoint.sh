@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The image's own entry point, with the forming script beside it: the script ends with the container, whose first process the server is.
+# The image's own entry point, with the forming script beside it: the script ends with the server, of whose process group it is.
 set -euo pipefail
 bash /sandbox/forming &
 exec "$@"

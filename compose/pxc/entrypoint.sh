@@ -135,4 +135,4 @@ address="gcomm://$CLUSTER_JOIN"
 # The image's entrypoint traces every command with its arguments, passwords among them: not into the log.
 exec 9>/dev/null
 export BASH_XTRACEFD=9
-exec /entrypoint.sh "$@" --wsrep-cluster-address="$address"
+exec "$@" --wsrep-cluster-address="$address"

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.plan.files import NodeFile, image_user, node_files, started_as
+from sandbox.plan.files import NodeFile, image_user, node_files, started_as, supervised
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import PROBE, about
 from sandbox.plan.templates import PLACEHOLDER, Secrets, node_context, render
@@ -104,8 +104,7 @@ def _service(
     limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
     service |= {name: value for name, value in limits.items() if value and node.is_server}
     service |= body
-    if user := image_user(node):
-        service |= started_as(user, service)
+    service |= _started(node, context, service.get("entrypoint", []))
     service |= {"configs": mounts} if mounts else {}
     service |= {"volumes": volumes} if volumes else {}
     if node.ready is not None and node.ready.via == "self":
@@ -119,6 +118,18 @@ def _service(
             **body.get("labels", {}),
         }
     return service
+
+
+def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
+    """How a service starts. ``own``: the words that its fragment gives; a server's image has its own after them."""
+    user, words = image_user(node), list(own)
+    if node.is_server:
+        words += _escaped(render(node.component.spec.entrypoint, context, f"compose/{node.component.name}"))
+    if user:
+        words = started_as(user, words)
+    if node.is_server:
+        words = supervised(words)
+    return ({"user": "root"} if user else {}) | ({"entrypoint": words} if words else {})
 
 
 def _healthcheck(node: Node) -> dict[str, Any]:

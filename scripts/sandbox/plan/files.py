@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from typing import Any
 
 from sandbox.plan.data_directory import rotation_sql
@@ -16,6 +17,9 @@ FIRST_START = "/docker-entrypoint-initdb.d"
 ROTATION_SQL = "/sandbox/renew.sql"
 
 TARGET = "/sandbox/as-user"
+
+SUPERVISOR = files(__package__).joinpath("supervisor.sh").read_text(encoding="utf-8")
+"""PID 1 of a database node: outlives its server where a fault says so."""
 
 SCRIPT = """\
 #!/bin/sh
@@ -56,22 +60,23 @@ def node_files(
     the names), the server's own configuration and a node's probes are one file each.
     """
     context = contexts[node.name]
-    files = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
+    found = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
     if node.is_server:
-        files += _of_server(node, context)
-        files += _rotation_files(node, context) if restored else []
-        files = joined(files, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
-        files = joined(files, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
+        found += _of_server(node, context)
+        found += _rotation_files(node, context) if restored else []
+        found = joined(found, node, FIRST_START, ".sql", "10-first-start.sql", "-- ")
+        found = joined(found, node, node.component.spec.config_dir, ".cnf", "50-sandbox.cnf", "# ")
         own = plan.request.cnf
-        files += [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)] if own else []
+        found += [NodeFile("user.cnf", f"{node.component.spec.config_dir}/99-user.cnf", own.content)] if own else []
+        found.append(_own(node, "supervisor", SUPERVISOR))
     if image_user(node):
-        files.append(_own(node, "as-user", SCRIPT))
+        found.append(_own(node, "as-user", SCRIPT))
     questions = node_questions(node, plan, context)
     if node.kind == "client":
         questions |= client_questions(plan, contexts)
         passwords = "".join(f"{password}\n" for password in context["secrets"].passwords())
-        files.append(_secret(node, "passwords", passwords))
-    return [*files, _own(node, "probe", probe_script(questions))] if questions else files
+        found.append(_secret(node, "passwords", passwords))
+    return [*found, _own(node, "probe", probe_script(questions))] if questions else found
 
 
 def _own(node: Node, name: str, content: str) -> NodeFile:
@@ -143,18 +148,18 @@ def _of_settings(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
 
 
 def joined(
-    files: list[NodeFile], node: Node, folder: str | None, suffix: str, name: str, comment: str
+    given: list[NodeFile], node: Node, folder: str | None, suffix: str, name: str, comment: str
 ) -> list[NodeFile]:
     """The files of one folder and suffix joined into one, each under its own name, as secret as the most secret."""
-    parts = [file for file in files if file.target.rpartition("/")[0] == folder and file.target.endswith(suffix)]
+    parts = [file for file in given if file.target.rpartition("/")[0] == folder and file.target.endswith(suffix)]
     if len(parts) < 2:
-        return files
+        return given
     parts.sort(key=lambda file: file.target)
     content = "\n".join(f"{comment}{part.target.rpartition('/')[2]}\n{part.content}" for part in parts)
     whole = NodeFile(f"{node.component.name}-{name.partition('-')[2]}", f"{folder}/{name}", content)
     if any(part.mode == 0o400 for part in parts):
         whole = replace(whole, mode=0o400, owner=(node.uid, node.gid))
-    return [file for file in files if file not in parts] + [whole]
+    return [file for file in given if file not in parts] + [whole]
 
 
 def image_user(node: Node) -> str | None:
@@ -163,11 +168,16 @@ def image_user(node: Node) -> str | None:
     return (spec.auxiliary.get(node.service) or spec).image_user
 
 
-def started_as(user: str, service: dict[str, Any]) -> dict[str, Any]:
-    """``user`` and ``entrypoint`` of a service that runs as its image's user although Compose mounts its files.
+def started_as(user: str, entrypoint: list[str]) -> list[str]:
+    """The words that start a service that runs as its image's user although Compose mounts its files; by root.
 
     Compose asks the engine to give a mounted file to the container's user, and the engine looks that user up on its
     own host, where an image's user does not exist: the container cannot be created. Root exists everywhere. So the
     service starts as root, gives the files to the image's user and becomes it before it runs its own entrypoint.
     """
-    return {"user": "root", "entrypoint": ["sh", TARGET, user, *service["entrypoint"]]}
+    return ["sh", TARGET, user, *entrypoint]
+
+
+def supervised(entrypoint: list[str]) -> list[str]:
+    """The words that start a database node: its supervisor is PID 1, so that a fault can end the server alone."""
+    return ["bash", "/sandbox/supervisor", *entrypoint]

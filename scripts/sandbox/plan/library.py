@@ -102,6 +102,8 @@ class ComponentSpec(ServiceSpec):
     config_dir: str | None = None
     sql_client: str = "mysql"
     server: str = "mysqld"
+    entrypoint: list[str] = Field(default_factory=list)
+    """Of a database: the words that start it in its image; a fragment's own ``entrypoint`` comes before them."""
     certificate: Certificate | None = None
     grace_s: int = 10
     credential_rotation: str | None = None

@@ -1,0 +1,102 @@
+"""PID 1 of a database node, run as a plain process: it ends with its server, except where a fault says so."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.files import SUPERVISOR
+from sandbox.plan.model import PlanRequest
+from sandbox.plan.templates import PLACEHOLDER
+from sandbox.stack.planning import offline_plan
+
+_SERVER = """
+trap 'echo term; exit 7' TERM
+sleep 60 & echo "helper $!"
+echo "server $$"
+while :; do sleep 0.05; done
+"""
+
+
+class Supervised:
+    """A supervisor and the lines of its server."""
+
+    def __init__(self, folder: Path, *command: str) -> None:
+        script = folder / "supervisor"
+        script.write_text(SUPERVISOR.replace("/sandbox/server.pid", str(folder / "server.pid")))
+        self.process = subprocess.Popen(["bash", script, *command], stdout=subprocess.PIPE, text=True)
+
+    def pids(self) -> tuple[int, int]:
+        """Of the helper and of the server, once it has started."""
+        assert self.process.stdout
+        helper, server = (self.process.stdout.readline().split() for _ in range(2))
+        assert (helper[0], server[0]) == ("helper", "server")
+        return int(helper[1]), int(server[1])
+
+
+@pytest.fixture
+def supervised(tmp_path: Path) -> Iterator[Supervised]:
+    started = Supervised(tmp_path, "bash", "-c", _SERVER)
+    yield started
+    started.process.kill()
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, within five seconds."""
+    stat, end = Path(f"/proc/{pid}/stat"), time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            if stat.read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize(("command", "code"), [("exit 3", 3), ("exit 0", 0), ("kill -9 $$", 137)])
+def test_it_ends_with_the_servers_exit_code(command: str, code: int, tmp_path: Path) -> None:
+    assert Supervised(tmp_path, "bash", "-c", command).process.wait(10) == code
+
+
+def test_term_reaches_the_server_itself(supervised: Supervised) -> None:
+    supervised.pids()
+    supervised.process.terminate()
+    assert supervised.process.wait(10) == 7
+
+
+def test_a_planned_crash_kills_all_of_the_server_and_leaves_the_container(supervised: Supervised) -> None:
+    helper, server = supervised.pids()
+    supervised.process.send_signal(signal.SIGUSR1)
+    assert is_gone(server) and is_gone(helper)
+    assert supervised.process.poll() is None
+    supervised.process.send_signal(signal.SIGUSR2)
+    _, again = supervised.pids()
+    assert again != server
+    supervised.process.terminate()
+    assert supervised.process.wait(10) == 7
+
+
+def test_a_container_whose_server_crashed_can_be_stopped(supervised: Supervised) -> None:
+    _, server = supervised.pids()
+    supervised.process.send_signal(signal.SIGUSR1)
+    assert is_gone(server)
+    supervised.process.terminate()
+    assert supervised.process.wait(10) == 143
+
+
+@pytest.mark.parametrize(
+    "profile", ["mysql@9.7+replica1", "ps@8.0", "mariadb@11.8", "galera3", "pxc3", "gr3@9.7", "psgr3"]
+)
+def test_it_is_the_first_process_of_every_database_node(profile: str) -> None:
+    plan = offline_plan(PlanRequest(profile))
+    document = compose_document(plan, PLACEHOLDER, Identity("x", "/x"))
+    for node in plan.databases:
+        service = document["services"][node.name]
+        assert service["entrypoint"][:2] == ["bash", "/sandbox/supervisor"]
+        assert service["entrypoint"][-1] == node.component.spec.server
+        assert "command" not in service
