@@ -18,13 +18,17 @@ from eligibility import Election, Verdict, judge_galera, judge_member, judge_sin
 from pymysql.cursors import DictCursor
 
 CONFIGURATION = Path("/sandbox/checker.json")
-PATIENCE_S = 1
-"""Bound of a connection attempt and of one answer."""
-PAUSE_S = 0.25
-FRESH_S = 2.0
-"""What a server said longer ago than this says nothing of it any more."""
+MARGIN_S = 0.75
+"""What a server said longer ago than a pause, a wait for its answer and this says nothing of it any more."""
+CLIENT_PATIENCE_S = 1
+"""How long a client of ours may take to ask."""
 
 Connection: TypeAlias = "pymysql.Connection[DictCursor]"
+
+
+def seconds(length: str) -> float:
+    """``250ms`` or ``3s`` in seconds."""
+    return float(length[:-2]) / 1000 if length.endswith("ms") else float(length[:-1])
 
 
 def rows(connection: Connection, statement: str) -> list[dict[str, Any]]:
@@ -87,9 +91,12 @@ ASK: Mapping[str, Callable[[Connection], Verdict]] = {
 class Server(threading.Thread):
     """One server, asked all the time over a connection that is kept; says what it last heard."""
 
-    def __init__(self, name: str, topology: str, user: str, password: str) -> None:
+    def __init__(self, name: str, topology: str, settings: Mapping[str, str]) -> None:
         super().__init__(name=name, daemon=True)
-        self.topology, self._ask, self._user, self._password = topology, ASK[topology], user, password
+        self.topology, self._ask = topology, ASK[topology]
+        self._account = {"user": settings["user"], "password": settings["password"]}
+        self._pause_s, self._patience_s = seconds(settings["pause"]), seconds(settings["patience"])
+        self._fresh_s = self._pause_s + self._patience_s + MARGIN_S
         self._heard = (time.monotonic(), unknown("not asked yet"))
         self.asked = False
         """Whether it has answered once, or failed to."""
@@ -99,7 +106,7 @@ class Server(threading.Thread):
         """The last answer, if that is fresh."""
         when, verdict = self._heard
         age_s = time.monotonic() - when
-        return verdict if age_s <= FRESH_S else unknown(f"no answer for {age_s:.1f} s")
+        return verdict if age_s <= self._fresh_s else unknown(f"no answer for {age_s:.1f} s")
 
     def run(self) -> None:
         """Asks, connecting anew after anything that went wrong, until the process ends."""
@@ -108,22 +115,21 @@ class Server(threading.Thread):
                 self._listen()
             except (pymysql.Error, OSError) as problem:
                 self._hear(unknown(f"no answer: {problem.args[-1] if problem.args else problem}"))
-            time.sleep(PAUSE_S)
+            time.sleep(self._pause_s)
 
     def _listen(self) -> None:
         with pymysql.connect(
             host=self.name,
-            user=self._user,
-            password=self._password,
-            connect_timeout=PATIENCE_S,
-            read_timeout=PATIENCE_S,
-            write_timeout=PATIENCE_S,
+            **self._account,
+            connect_timeout=self._patience_s,
+            read_timeout=self._patience_s,
+            write_timeout=self._patience_s,
             autocommit=True,
             cursorclass=DictCursor,
         ) as connection:
             while True:
                 self._hear(self._ask(connection))
-                time.sleep(PAUSE_S)
+                time.sleep(self._pause_s)
 
     def _hear(self, verdict: Verdict) -> None:
         if verdict != self._heard[1]:
@@ -178,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
     """Hands out what is known; never waits for a server."""
 
     group: Group
-    timeout = PATIENCE_S
+    timeout = CLIENT_PATIENCE_S
 
     def do_GET(self) -> None:
         """Status, reason as a header and as text, all at once: HAProxy closes when it has the status."""
@@ -198,10 +204,7 @@ def main() -> None:
     logging.basicConfig(stream=sys.stdout, format="%(asctime)s %(message)s", level=logging.INFO)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     settings = json.loads(CONFIGURATION.read_text())
-    servers = {
-        name: Server(name, topology, settings["user"], settings["password"])
-        for name, topology in settings["servers"].items()
-    }
+    servers = {name: Server(name, topology, settings) for name, topology in settings["servers"].items()}
     Handler.group = Group(servers)
     for server in servers.values():
         server.start()

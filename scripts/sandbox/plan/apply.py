@@ -1,12 +1,13 @@
 """Applies settings and `SET=` assignments to the nodes they concern."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan.grammar import NEXT_STEP, split_assignments
 from sandbox.plan.images import at_least
-from sandbox.plan.library import Library, Setting, When
+from sandbox.plan.library import Component, Library, Setting, Variant, When
 from sandbox.plan.model import Group, Node, Plan
 
 
@@ -92,16 +93,46 @@ def assignments(plan: Plan) -> Plan:
     """
     triples = split_assignments(plan.request.assignments)
     servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
-    for term, name, _ in triples:
-        if term is not None and term not in servers:
-            what = f"SET: '{term}:{name}' names no server of the profile {plan.profile}"
-            raise SandboxError(what, did_you_mean(term, servers), f"try: SET='{name}=…'   (for every database node)")
+    others = {node.component.name: node.component for node in plan.nodes if node.component.spec.adjustable}
+    for term, name, value in triples:
+        if term in others and term not in servers:
+            _refuse_option(others[term], name, value)
+        elif term is not None and term not in servers:
+            what = f"SET: '{term}:{name}' names no server or proxy of the profile {plan.profile}"
+            known = did_you_mean(term, {*servers, *others})
+            raise SandboxError(what, known, f"try: SET='{name}=…'   (for every database node)")
 
     def update(node: Node) -> Node:
+        if not node.is_server:
+            return _adjusted(node, {name: value for term, name, value in triples if term == node.component.name})
         pairs = tuple((name, value) for term, name, value in triples if term in (None, node.component.name, node.name))
-        return replace(node, assignments=pairs) if node.is_server and pairs else node
+        return replace(node, assignments=pairs) if pairs else node
 
     return map_nodes(plan, update)
+
+
+def _refuse_option(component: Component, name: str, value: str) -> None:
+    """Raises SandboxError (exit 2) for an option that the component does not have, or a value that it cannot have."""
+    known = component.spec.adjustable
+    if name not in known:
+        what = f"SET: {component.name} has no option '{name}'"
+        raise SandboxError(what, did_you_mean(name, known), f"try: SET='{component.name}:{min(known)}=…'")
+    if not re.fullmatch(known[name].pattern, value):
+        what = f"SET: {component.name}:{name}={value} is not valid"
+        raise SandboxError(what, f"{name}: {known[name].help}", f"try: make plan SET='{component.name}:{name}=…'")
+
+
+def _adjusted(node: Node, given: Mapping[str, str]) -> Node:
+    """The node with options of its component set, each proved as a setting is where the component itself runs."""
+    if not given:
+        return node
+    options = {name: int(value) if value.isdecimal() else value for name, value in given.items()}
+    main = node.service == node.component.name
+    proved = tuple(
+        (f"{node.component.name}-{name}", Variant(proof=node.component.spec.adjustable[name].proof))
+        for name in (given if main else ())
+    )
+    return replace(node, base_options={**node.base_options, **options}, applied=(*node.applied, *proved))
 
 
 def map_nodes(plan: Plan, update: Callable[[Node], Node]) -> Plan:

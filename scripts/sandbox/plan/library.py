@@ -75,6 +75,15 @@ class Certificate(Declared):
     since: str | None = None
 
 
+class Adjustable(Declared):
+    """An option of a component that ``SET=<component>:<option>=…`` changes, and the probe that reads it back."""
+
+    help: str
+    pattern: str
+    """The whole value, as a regular expression."""
+    proof: Probe
+
+
 class ComponentSpec(ServiceSpec):
     """The `x-component` block, as written."""
 
@@ -121,6 +130,8 @@ class ComponentSpec(ServiceSpec):
     role: Probe | None = None
     """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
     source: ReplicationSource | None = None
+    adjustable: dict[str, Adjustable] = Field(default_factory=dict)
+    """Which of its options the user may change, by name."""
     auxiliary: dict[str, Auxiliary] = Field(default_factory=dict)
 
 

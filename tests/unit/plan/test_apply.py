@@ -60,7 +60,31 @@ def test_assignments_reach_all_servers_or_the_term_they_name() -> None:
     assert planned.groups[0].replicas[1] is planned.node("replica2")
 
 
-@pytest.mark.parametrize("target", ["replicas", "balancer", "mysql3", "client"])
+def test_an_assignment_to_a_component_changes_its_option_and_is_proved_where_it_runs() -> None:
+    planned = plan("mysql+balancer", assignments=("balancer:mode=3 a=1",))
+    balancer, checker = planned.node("balancer1"), planned.node("checker1")
+    assert balancer.options["mode"] == checker.options["mode"] == 3
+    assert [name for name, _ in balancer.applied] == ["balancer-mode"]
+    assert checker.applied == () == balancer.assignments
+    assert planned.node("mysql1").assignments == (("a", "1"),)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "what", "known"),
+    [
+        ("balancer:mod=x", "balancer has no option 'mod'", "did you mean 'mode'?"),
+        ("balancer:mode=X", "balancer:mode=X is not valid", "mode: how it balances"),
+        ("balncer:mode=x", "names no server", "did you mean 'balancer'?"),
+    ],
+)
+def test_an_option_that_a_component_does_not_have_is_refused(assignment: str, what: str, known: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        plan("mysql+balancer", assignments=(assignment,))
+    assert what in refused.value.what
+    assert known in refused.value.known
+
+
+@pytest.mark.parametrize("target", ["replicas", "router", "mysql3", "client"])
 def test_an_assignment_to_what_is_no_server_is_refused(target: str) -> None:
     with pytest.raises(SandboxError) as refused:
         plan("mysql+replica+balancer", assignments=(f"{target}:a=1",))
