@@ -1,0 +1,208 @@
+"""Figures of one trial: outages, recovery times, brownout, errors and the longest block of a client. Pure."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sandbox.results.trial.columns import ACKED, STREAMS, WRITE_STREAMS, Real
+from sandbox.results.trial.models import Figures
+from sandbox.results.trial.observers import HELD, election_ms, lag_ms
+from sandbox.results.trial.probe_log import ProbeLog
+
+Injection = tuple[float, float, float | None]
+"""When a fault's injection began, when it had ended, and when the fault was healed (None: never); µs."""
+SLOTS = 5
+"""An outage is longer than so many slots,"""
+TIMES_BASELINE = 2
+"""and than so many times the baseline's longest gap. A second is good below so many times the baseline's p99."""
+GOOD_SECONDS = 5
+"""So many in a row end a brownout."""
+_SECOND_US = 1_000_000
+_RTO = {"pooled": "rto_ms", "fresh": "rto_new_connection_ms"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A time without an acknowledged write, µs. ``censored``: still open at the end, so this is the length seen."""
+
+    begin_us: float
+    end_us: float
+    censored: bool
+
+    @property
+    def ms(self) -> float:
+        """Its length."""
+        return (self.end_us - self.begin_us) / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOutages:
+    """The outages of one stream of writes, in order. ``threshold_us``: they are longer. ``delta_us``: of its slots."""
+
+    gaps: Sequence[Gap]
+    threshold_us: float
+    delta_us: float
+
+
+def figures_of(log: ProbeLog, t0_us: float, injections: Sequence[Injection], end_us: float) -> Figures:
+    """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``."""
+    of_stream = stream_outages(log, t0_us, end_us)
+    by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
+    late = log.lateness_ms(t0_us)
+    figures: dict[str, Any] = {
+        "election_ms": election_ms(log.observations, t0_us),
+        "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
+        "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
+        "recovered_by_op": _recovered_by_op(log, of_stream),
+        "baseline_p99_ms": _finite(nearest_rank(log.latency_ms("pooled", until_us=t0_us), 99)),
+        "lateness_p50_ms": nearest_rank(late, 50),
+        "lateness_p99_ms": nearest_rank(late, 99),
+        "missed": log.missed_by_stream(),
+        **{f"errors_{phase}": counts for phase, counts in by_phase.items()},
+        "longest_block_ms": longest_blocks_ms(log, end_us),
+        "resolution_ms": _resolutions(log, of_stream),
+    }
+    lengths = _outage_lengths(of_stream, t0_us)
+    lengths |= _brownout(log, of_stream, figures["baseline_p99_ms"], t0_us, end_us)
+    return Figures(
+        **figures,
+        **{name: ms for name, (ms, _) in lengths.items()},
+        censored=tuple(sorted(name for name, (_, censored) in lengths.items() if censored)),
+        no_outage=tuple(sorted(_RTO[stream] for stream, each in of_stream.items() if not each.gaps)),
+    )
+
+
+def outages(acks: Real, t0_us: float, end_us: float, threshold_us: float) -> list[Gap]:
+    """Gaps between acknowledged writes that overlap the time from t0 on and exceed the threshold (docs/failover.md).
+
+    ``acks``: when they were acknowledged, sorted, µs. One before t0 counts as the start of a gap; without any, the
+    first gap begins at t0. The gap still open at the end is censored: an acknowledgement after the end is not seen.
+    """
+    seen = acks[acks <= end_us]
+    begins = seen if len(seen) and seen[0] <= t0_us else np.concatenate([[t0_us], seen])
+    ends = np.append(begins[1:], end_us)
+    long = np.flatnonzero((ends > t0_us) & (ends - begins > threshold_us))
+    return [Gap(float(begins[each]), float(ends[each]), bool(each == len(begins) - 1)) for each in long]
+
+
+def outage_threshold_us(acks: Real, t0_us: float, delta_us: float) -> float:
+    """max(5Δ, 2 × the baseline's longest gap), the baseline being the time from the first acknowledgement to t0."""
+    gaps = np.diff(acks[acks <= t0_us])
+    return max(SLOTS * delta_us, TIMES_BASELINE * float(gaps.max(initial=0)))
+
+
+def stream_outages(log: ProbeLog, t0_us: float, end_us: float) -> dict[str, StreamOutages]:
+    """By stream of writes that the request has."""
+    found = {}
+    for stream in WRITE_STREAMS:
+        acks, delta = log.acks(stream), log.delta_us(stream)
+        if delta is not None:
+            threshold = outage_threshold_us(acks, t0_us, delta)
+            found[stream] = StreamOutages(outages(acks, t0_us, end_us, threshold), threshold, delta)
+    return found
+
+
+def during_end(of_streams: Iterable[StreamOutages], t0_us: float, injections: Sequence[Injection]) -> float:
+    """End of the phase ``during``: that of either stream's first outage or the last heal, whichever is latest, µs.
+
+    An injection without a heal counts with its own end.
+    """
+    firsts = [gap.end_us for each in of_streams for gap in each.gaps[:1]]
+    return max([t0_us, *firsts, *(ended if healed is None else healed for _, ended, healed in injections)])
+
+
+def nearest_rank(values: Real, percent: int) -> float | None:
+    """The value at or below which ``percent`` of the values lie (nearest rank); None without values."""
+    rank = -(-percent * len(values) // 100)
+    return float(np.partition(values, rank - 1)[rank - 1]) if len(values) else None
+
+
+def longest_blocks_ms(log: ProbeLog, end_us: float) -> dict[str, float]:
+    """By stream that the request has: its longest run of slots due before the end of which none was served."""
+    found = {}
+    for stream in STREAMS:
+        delta = log.delta_us(stream)
+        if delta is not None:
+            due, served = log.slots(stream)
+            found[stream] = _longest_block_us(due[due < end_us], np.isinf(served[due < end_us]), delta) / 1000
+    return found
+
+
+def _longest_block_us(due: Any, failed: Any, delta_us: float) -> float:
+    """From the first slot of the longest run of failed ones to a slot after its last one; 0 without a run."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], failed, [False]])))
+    first, last = edges[::2], edges[1::2] - 1
+    return float((due[last] - due[first] + delta_us).max(initial=0))
+
+
+def _outage_lengths(of_stream: Mapping[str, StreamOutages], t0_us: float) -> dict[str, tuple[float, bool]]:
+    """Name of a figure → (ms, censored). The longest one and the sum could still grow while a gap is open."""
+    lengths = {}
+    for stream, each in of_stream.items():
+        first = each.gaps[0] if each.gaps else Gap(t0_us, t0_us, False)
+        lengths[_RTO[stream]] = ((first.end_us - t0_us) / 1000, first.censored)
+        if stream == "pooled":
+            sizes, open_ = [gap.ms for gap in each.gaps], any(gap.censored for gap in each.gaps)
+            lengths["outage_first_ms"] = (first.ms, first.censored)
+            lengths["outage_longest_ms"] = (max(sizes, default=0.0), open_)
+            lengths["outage_total_ms"] = (sum(sizes), open_)
+    return lengths
+
+
+def _brownout(
+    log: ProbeLog, of_stream: Mapping[str, StreamOutages], base_ms: float | None, t0_us: float, end_us: float
+) -> dict[str, tuple[float, bool]]:
+    """From the RTO to the first of five seconds in a row whose p99 is below twice the baseline's; else censored.
+
+    A slot counts in the second in which it was due; one that was never served is slower than any that was.
+    """
+    pooled = of_stream.get("pooled")
+    if pooled is None or base_ms is None or any(gap.censored for gap in pooled.gaps[:1]):
+        return {}
+    begin = pooled.gaps[0].end_us if pooled.gaps else t0_us
+    due, served = log.slots("pooled")
+    bounds = np.searchsorted(due, begin + _SECOND_US * np.arange((end_us - begin) // _SECOND_US + 1))
+    latencies = (served - due) / 1000
+    p99 = [nearest_rank(latencies[since:until], 99) for since, until in itertools.pairwise(bounds)]
+    good = [each is not None and each < TIMES_BASELINE * base_ms for each in p99]
+    for second in range(len(good) - GOOD_SECONDS + 1):
+        if all(good[second : second + GOOD_SECONDS]):
+            return {"brownout_ms": (second * 1000.0, False)}
+    return {"brownout_ms": ((end_us - begin) / 1000, True)}
+
+
+def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, int]:
+    """The write whose acknowledgement ended the first outage of each stream."""
+    writes, found = log.writes, {}
+    for stream, each in of_stream.items():
+        own = (writes.stream == STREAMS.index(stream)) & (writes.outcome == ACKED)
+        for gap in each.gaps[:1]:
+            if not gap.censored:
+                found[_RTO[stream]] = int(writes.op[own & (writes.done == gap.end_us)][0])
+    return found
+
+
+def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, float]:
+    """± of each figure, ms: Δ for an outage and an RTO, Δ for each outage of the sum, Δ + the observers' for election.
+
+    That of a brownout is the second that its percentiles are of.
+    """
+    observer = _observer_us(log) / 1000
+    found = {_RTO[stream]: each.delta_us / 1000 for stream, each in of_stream.items()}
+    if "pooled" in of_stream:
+        delta, gaps = of_stream["pooled"].delta_us / 1000, of_stream["pooled"].gaps
+        found |= {"outage_first_ms": delta, "outage_longest_ms": delta, "outage_total_ms": delta * max(1, len(gaps))}
+        found["brownout_ms"] = _SECOND_US / 1000
+    slot = min((each.delta_us for each in of_stream.values()), default=0.0) / 1000
+    return {**found, "election_ms": slot + observer, "lag": HELD * observer}
+
+
+def _observer_us(log: ProbeLog) -> float:
+    return 1e6 * float(log.request.get("observe_interval_s", 0.1))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and np.isfinite(value) else None

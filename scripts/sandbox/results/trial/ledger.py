@@ -1,0 +1,186 @@
+"""The ledger of a trial: what the client was promised against what every node holds. Pure."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sandbox.results.trial.columns import ACKED, FAILED, READ_STREAMS, STREAMS, UNKNOWN, Whole
+from sandbox.results.trial.models import BackwardsReads, LedgerCounts, OpCount, ReadExample, StaleReads
+from sandbox.results.trial.probe_log import ProbeLog
+from sandbox.results.trial.rows import NO_OPS, NodeRows
+
+MOST_EXAMPLES = 20
+OLD_US = 1_000_000
+"""Stale reads older than this count apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The log of a probe, and the rows of each node that could be read after heal and rejoin.
+
+    ``writer``: the node whose history counts then; in a multi-writer topology any; None where there is none.
+    All sets are sorted arrays of op ids, each once; None: cannot be judged.
+    """
+
+    log: ProbeLog
+    present: Mapping[str, NodeRows]
+    writer: str | None
+
+    def written(self, outcome: int) -> Whole:
+        """Ops with this outcome: `ACKED`, `FAILED` or `UNKNOWN`."""
+        ops: Whole = self.log.writes.op[self.log.writes.outcome == outcome]
+        return ops
+
+    @cached_property
+    def anywhere(self) -> Whole | None:
+        """Ops that any node has; None where no node could be read."""
+        return _union([rows.ops for rows in self.present.values()]) if self.present else None
+
+    @property
+    def kept(self) -> Whole | None:
+        """Ops that the writer has."""
+        return self.present[self.writer].ops if self.writer is not None and self.writer in self.present else None
+
+    def lost(self) -> Whole | None:
+        """Acked − present on the writer."""
+        return _without(self.written(ACKED), self.kept)
+
+    def lost_on(self, node: str) -> Whole | None:
+        """Acked − present on this node."""
+        return _without(self.written(ACKED), self.present[node].ops if node in self.present else None)
+
+    def phantom(self) -> Whole | None:
+        """Failed ∩ present on any node."""
+        return _common(self.written(FAILED), self.anywhere)
+
+    def duplicate(self) -> Whole | None:
+        """Ops with more than one row on any node."""
+        return _union([rows.repeated for rows in self.present.values()]) if self.present else None
+
+    def recovered(self) -> Whole | None:
+        """Unknown ∩ present on the writer: information, no error."""
+        return _common(self.written(UNKNOWN), self.kept)
+
+    def unknown_absent(self) -> Whole | None:
+        """Unknown − present on the writer: likewise."""
+        return _without(self.written(UNKNOWN), self.kept)
+
+    def unlisted(self) -> Whole | None:
+        """Present on any node, but not in the log."""
+        return None if self.anywhere is None else _without(self.anywhere, self.log.writes.op)
+
+    def missing_on(self, node: str) -> Whole | None:
+        """Present on another node, but not on this one."""
+        return None if self.anywhere is None else _without(self.anywhere, self.present[node].ops)
+
+    def divergent(self) -> Whole | None:
+        """Ops whose rows differ between nodes: absent on one, of another host, or of another number."""
+        nodes = list(self.present.values())
+        if len(nodes) < 2:
+            return None
+        hosts = {host for rows in nodes for host in rows.by_host}
+        sides = [[rows.by_host.get(host, NO_OPS) for rows in nodes] for host in hosts]
+        numbers = [rows.more_than_once for rows in nodes]
+        uneven = [op for op in {*itertools.chain(*numbers)} if len({each.get(op, 1) for each in numbers}) > 1]
+        return _union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
+
+    def taken_by(self, op: int) -> str | None:
+        """The node that took a write, by the writer's rows or else by any other's; None where none has it."""
+        for _, rows in sorted(self.present.items(), key=lambda each: each[0] != self.writer):
+            for host, ops in rows.by_host.items():
+                if np.isin(op, ops):
+                    return host
+        return None
+
+    def counts(self, split: Whole | None = None) -> LedgerCounts:
+        """All verdicts as counts and examples; ``split``: the result of `split_brain`."""
+        others = self.present.keys() - {self.writer}
+        return LedgerCounts(
+            acked=len(self.written(ACKED)),
+            failed=len(self.written(FAILED)),
+            unknown=len(self.written(UNKNOWN)),
+            rows={node: rows.count for node, rows in self.present.items()},
+            writer=self.writer,
+            lost=_count(self.lost()),
+            lost_on_readers={node: count for node in sorted(others) if (count := _count(self.lost_on(node)))},
+            phantom=_count(self.phantom()),
+            duplicate=_count(self.duplicate()),
+            recovered=_count(self.recovered()),
+            unknown_absent=_count(self.unknown_absent()),
+            unlisted=_count(self.unlisted()),
+            divergent=_count(self.divergent()),
+            missing_on={node: count for node in self.present if (count := _count(self.missing_on(node)))},
+            split_brain=_count(split),
+            stale={stream: stale_reads(self.log, stream) for stream in READ_STREAMS},
+            non_monotonic=backwards_reads(self.log),
+        )
+
+
+def split_brain(ledger: Ledger, t_election_us: float, resolution_us: float, old_writer: str) -> Whole | None:
+    """Acknowledged writes, sent later than election + resolution, that the old writer took and the new one has not.
+
+    For single-writer topologies. ``t_election_us``: on the probe's clock. That the old writer took a write shows in its
+    own rows. None where its rows, or those of the new writer, could not be read.
+    """
+    log, old = ledger.log, ledger.present.get(old_writer)
+    if old is None:
+        return None
+    late = log.writes.op[(log.writes.outcome == ACKED) & (log.writes.sent > t_election_us + resolution_us)]
+    taken = np.intersect1d(late, old.by_host.get(old_writer, NO_OPS), assume_unique=True)
+    return _without(taken, ledger.kept)
+
+
+def stale_reads(log: ProbeLog, stream: str) -> StaleReads:
+    """The stale reads of a stream: ``writer`` or ``reader``."""
+    reads = log.reads
+    own = reads.stream == STREAMS.index(stream)
+    chosen = np.flatnonzero(own[reads.stale_read])
+    read, age = reads.stale_read[chosen], reads.stale_age[chosen]
+    oldest = chosen[np.argsort(-age, kind="stable")[:MOST_EXAMPLES]]
+    return StaleReads(
+        reads=int(np.count_nonzero(own & reads.ok)),
+        stale=len(np.unique(read)),
+        above_1s=len(np.unique(read[age > OLD_US])),
+        longest_age_ms=float(age.max()) / 1000 if len(age) else None,
+        examples=tuple(
+            ReadExample(
+                op=int(reads.stale_op[each]),
+                node=log.nodes[reads.node[reads.stale_read[each]]],
+                age_ms=float(reads.stale_age[each]) / 1000,
+            )
+            for each in oldest
+        ),
+    )
+
+
+def backwards_reads(log: ProbeLog) -> BackwardsReads:
+    """The reads of both streams that were not monotonic."""
+    reads = log.reads
+    first = zip(reads.backwards_read[:MOST_EXAMPLES], reads.backwards_op[:MOST_EXAMPLES], strict=True)
+    examples = tuple(ReadExample(op=int(op), node=log.nodes[reads.node[read]]) for read, op in first)
+    return BackwardsReads(count=len(np.unique(reads.backwards_read)), examples=examples)
+
+
+def _without(ops: Whole, others: Whole | None) -> Whole | None:
+    return None if others is None else ops[np.isin(ops, others, assume_unique=True, invert=True, kind="sort")]
+
+
+def _common(ops: Whole, others: Whole | None) -> Whole | None:
+    return None if others is None else np.intersect1d(ops, others, assume_unique=True)
+
+
+def _union(sets: Iterable[Whole]) -> Whole:
+    return np.unique(np.concatenate([NO_OPS, *sets]))
+
+
+def _not_on_all(sides: Sequence[Whole]) -> Whole:
+    """Ops that are not in each of these sets."""
+    ops, counts = np.unique(np.concatenate(sides), return_counts=True)
+    return ops[counts < len(sides)]
+
+
+def _count(ops: Whole | None) -> OpCount | None:
+    return None if ops is None else OpCount(count=len(ops), examples=tuple(map(int, ops[:MOST_EXAMPLES])))

@@ -1,0 +1,100 @@
+"""What the observers of a trial saw: the election of a writer, who was writer when, and each node's lag. Pure."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sandbox.results.trial.columns import Real
+from sandbox.results.trial.models import Lag
+from sandbox.results.trial.probe_log import Seen
+
+HELD = 2
+"""An unchanged answer is known to hold until so many of the observer's intervals before the next one: one, and one more
+so that an answer that comes late does not look like lag."""
+
+
+def takes_writes(answer: Mapping[str, Any]) -> bool:
+    """Whether an answer is that of a writer: read_only is off, or its role is PRIMARY."""
+    return answer.get("read_only") == 0 or answer.get("role") == "PRIMARY"
+
+
+def writers(observations: Seen) -> list[tuple[float, tuple[str, ...]]]:
+    """(time in µs, names of the nodes that take writes from then on, sorted), one element per change.
+
+    Several names: a multi-writer topology, or two writers at once. None: no node takes writes, or none answers.
+    """
+    merged = sorted((t, node, takes_writes(answer)) for node, seen in observations.items() for t, answer in seen)
+    current: set[str] = set()
+    changes: list[tuple[float, tuple[str, ...]]] = []
+    for t, at_once in itertools.groupby(merged, key=lambda each: each[0]):
+        for _, node, writes in at_once:
+            (current.add if writes else current.discard)(node)
+        names = tuple(sorted(current))
+        if not changes or changes[-1][1] != names:
+            changes.append((float(t), names))
+    return changes
+
+
+def election_ms(observations: Seen, t0_us: float) -> float | None:
+    """From t0 to the first observation of a writer that was not the writer at t0 (docs/failover.md).
+
+    None where the writer did not change, and where at t0 there was not exactly one (multi-writer topologies).
+    """
+    changes = writers(observations)
+    before = [names for t, names in changes if t <= t0_us][-1:]
+    if not before or len(before[0]) != 1:
+        return None
+    elected = (t for t, names in changes if t > t0_us and {*names} - {*before[0]})
+    first = next(elected, None)
+    return None if first is None else (first - t0_us) / 1000
+
+
+def lag_ms(observations: Seen, t0_us: float, end_us: float, interval_us: float) -> dict[str, Lag]:
+    """Node → its lag from t0 to the end: the newest row that any observer had seen, minus the node's own newest.
+
+    An answer holds until the node's next one. The observer asks each ``interval_us`` and repeats an unchanged answer
+    only each second; so the lag grows until ``HELD`` intervals before the next one, which is its resolution. A node
+    that does not answer has no lag meanwhile; one that has none from t0 on is not in the result.
+    """
+    times, newest = _newest(observations)
+    found = {node: _lag(seen, times, newest, (t0_us, end_us, interval_us)) for node, seen in observations.items()}
+    return {node: lag for node, lag in found.items() if lag is not None}
+
+
+def _newest(observations: Seen) -> tuple[Real, Real]:
+    """Times, and the newest row that any observer had seen by then, both in µs."""
+    rows = sorted(
+        (t, answer["last_at_us"])
+        for seen in observations.values()
+        for t, answer in seen
+        if answer.get("last_at_us") is not None
+    )
+    times = np.array([t for t, _ in rows], dtype=np.float64)
+    return times, np.maximum.accumulate(np.array([at for _, at in rows], dtype=np.float64))
+
+
+def _lag(
+    seen: Sequence[tuple[int, Mapping[str, Any]]], times: Real, newest: Real, window: tuple[float, float, float]
+) -> Lag | None:
+    """Trapezoids from each answer to the next: between them the lag only grows."""
+    t0, end, interval = window
+    own = np.array([answer.get("last_at_us") for _, answer in seen], dtype=np.float64)
+    since = np.array([t for t, _ in seen], dtype=np.float64)
+    until = np.append(since[1:], end)
+    begin, finish = np.clip(since, t0, end), np.clip(until, t0, end)
+    used = ~np.isnan(own) & (finish > begin)
+    if not used.any():
+        return None
+    since, begin, finish, own = since[used], begin[used], finish[used], own[used]
+    at_begin = _behind(np.maximum(since, begin - HELD * interval), own, times, newest)
+    at_end = _behind(np.maximum(since, finish - HELD * interval), own, times, newest)
+    area = float(np.sum((at_begin + at_end) / 2 * (finish - begin)))
+    return Lag(max_ms=float(at_end.max()) / 1000, integral_ms_s=area / 1e9)
+
+
+def _behind(at: Real, own: Real, times: Real, newest: Real) -> Real:
+    """How far the node's own newest row is behind the newest one seen by ``at``, µs; a node that has one was seen."""
+    behind: Real = newest[np.searchsorted(times, at, side="right") - 1] - own
+    return behind

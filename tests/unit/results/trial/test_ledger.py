@@ -1,0 +1,226 @@
+"""The ledger's verdicts: plain examples with known answers, and what must hold for any sets."""
+
+import time
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.results.trial.columns import ACKED, FAILED, UNKNOWN
+from sandbox.results.trial.ledger import Ledger, split_brain
+from sandbox.results.trial.models import LedgerCounts, OpCount, ReadExample
+from sandbox.results.trial.rows import NodeRows, rows_of
+from unit.results.trial.made_logs import compact, line, log_of, read, steady, write
+
+S = 1_000_000
+
+
+def found(ops: np.ndarray | None) -> list[int] | None:
+    """A set of ops as a list."""
+    return None if ops is None else ops.tolist()
+
+
+def rows(*ops: int, host: str = "db1", more: Mapping[int, int] | None = None) -> NodeRows:
+    """A node's rows, all taken by one host."""
+    return rows_of(compact({host: ops}, more))
+
+
+def ledger(present: Mapping[str, NodeRows], writer: str | None = "db1") -> Ledger:
+    """Ops 1 to 5 acknowledged, 6 and 7 failed, 8 and 9 unknown, 10 without an outcome."""
+    lines = [*steady(0, 50), *write(6, 50, 3, "failed", code="1213"), *write(7, 60, 3, "failed", code="1290")]
+    lines += [*write(8, 70, 2000, "unknown", code="timeout"), *write(9, 80, 5, "unknown", code="2013")]
+    return Ledger(log_of([*lines, *write(10, 90, took=None)]), present, writer)
+
+
+def test_nothing_is_wrong_with_what_was_promised() -> None:
+    judged = ledger({"db1": rows(1, 2, 3, 4, 5), "db2": rows(1, 2, 3, 4, 5)})
+    counts = judged.counts()
+    none = OpCount(count=0, examples=())
+    assert counts.lost == counts.phantom == counts.duplicate == counts.recovered == counts.unlisted == none
+    assert counts.divergent == none and counts.missing_on == {"db1": none, "db2": none}
+    assert counts.lost_on_readers == {"db2": none}
+    assert counts.unknown_absent == OpCount(count=3, examples=(8, 9, 10)) and counts.split_brain is None
+    assert (counts.acked, counts.failed, counts.unknown, counts.rows) == (5, 2, 3, {"db1": 5, "db2": 5})
+
+
+def test_each_verdict_has_its_set() -> None:
+    judged = ledger({"db1": rows(1, 2, 4, 6, 8, 77, more={4: 2}), "db2": rows(1, 2, 3, 4, 7, 9, more={4: 3, 1: 2})})
+    assert found(judged.lost()) == [3, 5]
+    assert found(judged.lost_on("db2")) == [5] and judged.lost_on("db3") is None
+    assert found(judged.phantom()) == [6, 7]
+    assert found(judged.duplicate()) == [1, 4]
+    assert found(judged.recovered()) == [8] and found(judged.unknown_absent()) == [9, 10]
+    assert found(judged.unlisted()) == [77]
+    assert found(judged.missing_on("db1")) == [3, 7, 9] and found(judged.missing_on("db2")) == [6, 8, 77]
+    assert found(judged.divergent()) == [1, 3, 4, 6, 7, 8, 9, 77]
+    counts = judged.counts()
+    assert counts.lost == OpCount(count=2, examples=(3, 5)) and counts.rows == {"db1": 7, "db2": 9}
+    assert counts.lost_on_readers == {"db2": OpCount(count=1, examples=(5,))} and counts.writer == "db1"
+    assert LedgerCounts.model_validate_json(counts.model_dump_json()) == counts
+
+
+def test_a_row_of_another_host_diverges() -> None:
+    judged = ledger({"db1": rows(1, 2, 3, 4, 5), "db2": rows_of(compact({"db1": [1, 2, 3, 5], "db2": [4]}))})
+    assert found(judged.divergent()) == [4] and found(judged.missing_on("db2")) == []
+
+
+def test_without_the_writer_only_what_does_not_need_it_is_judged() -> None:
+    for writer in (None, "db1"):
+        counts = ledger({"db2": rows(1, 2, 3, 4, 6, more={1: 2})}, writer).counts()
+        assert counts.lost is None and counts.recovered is None and counts.unknown_absent is None
+        assert counts.divergent is None and counts.missing_on == {"db2": OpCount(count=0, examples=())}
+        assert counts.lost_on_readers == {"db2": OpCount(count=1, examples=(5,))}
+        assert counts.phantom == OpCount(count=1, examples=(6,))
+        assert counts.duplicate == OpCount(count=1, examples=(1,))
+
+
+def test_without_any_node_nothing_is_judged() -> None:
+    counts = ledger({}).counts()
+    verdicts = (counts.lost, counts.phantom, counts.duplicate, counts.recovered, counts.unlisted, counts.divergent)
+    assert set(verdicts) == {None} and not counts.missing_on and not counts.lost_on_readers and not counts.rows
+
+
+def test_at_most_twenty_examples() -> None:
+    counts = Ledger(log_of(steady(0, 1000)), {"db1": rows()}, "db1").counts()
+    assert counts.lost == OpCount(count=100, examples=tuple(range(1, 21)))
+
+
+def test_the_node_that_took_a_write() -> None:
+    """The writer's history counts; a row that only another node has is that of its own rows."""
+    both = {"db2": rows_of(compact({"db1": [2], "db2": [1]})), "db1": rows_of(compact({"db1": [1]}))}
+    judged = ledger(both)
+    assert [judged.taken_by(op) for op in (1, 2, 3)] == ["db1", "db1", None]
+    assert ledger(both, "db2").taken_by(1) == "db2" and ledger({}).taken_by(1) is None
+
+
+def test_a_split_brain_is_what_the_old_writer_took_after_the_election() -> None:
+    """Op n is sent 10 ms × (n − 1) + 1 ms after the start: 12 too early for an election at 100 ms ± 20, 13 not.
+
+    The new writer has 16, and took 17 itself; 18 is only on the old one, 19 only on the new one.
+    """
+    old = rows_of(compact({"db1": [*range(1, 17), 18], "db2": [17]}))
+    new = rows_of(compact({"db1": [*range(1, 12), 16], "db2": [17, 19]}))
+    judged = Ledger(log_of([*steady(0, 190), *write(20, 190, 3, "unknown")]), {"db1": old, "db2": new}, "db2")
+    split = split_brain(judged, 100_000, 20_000, "db1")
+    assert found(split) == [13, 14, 15, 18]
+    assert found(split_brain(judged, 100_000, 21_000, "db1")) == [14, 15, 18]
+    assert judged.counts(split).split_brain == OpCount(count=4, examples=(13, 14, 15, 18))
+
+
+def test_a_split_brain_needs_the_rows_of_both() -> None:
+    log = log_of(steady(0, 200))
+    assert split_brain(Ledger(log, {"db1": rows(1)}, "db2"), 0, 0, "db1") is None
+    assert split_brain(Ledger(log, {"db2": rows(1)}, "db2"), 0, 0, "db1") is None
+    assert found(split_brain(Ledger(log, {"db1": rows(1)}, "db1"), 0, 0, "db1")) == []
+
+
+def test_stale_reads_by_stream_and_age() -> None:
+    lines = [
+        read(0), read(10, "db2", stale="1:5000,2:1000001"), read(20, "db3", stale="3:1000000"),
+        read(30, "db1", "writer", stale="4:250"), read(40, "db1", "writer"),
+        read(50, "-", "writer", outcome="failed", code="2013"),
+    ]  # fmt: skip
+    stale = Ledger(log_of(lines), {}, None).counts().stale
+    reader, writer = stale["reader"], stale["writer"]
+    assert (reader.reads, reader.stale, reader.above_1s, reader.longest_age_ms) == (3, 2, 1, 1000.001)
+    assert (writer.reads, writer.stale, writer.above_1s, writer.longest_age_ms) == (2, 1, 0, 0.25)
+    assert reader.examples == (
+        ReadExample(op=2, node="db2", age_ms=1000.001),
+        ReadExample(op=3, node="db3", age_ms=1000),
+        ReadExample(op=1, node="db2", age_ms=5),
+    )
+
+
+def test_reads_that_went_backwards() -> None:
+    counts = Ledger(log_of([read(0), read(10, "db2", backwards="3,7"), read(20, "db1", backwards="3")]), {}, None)
+    judged = counts.counts().non_monotonic
+    assert judged.count == 2
+    assert judged.examples == tuple(ReadExample(op=op, node=node) for op, node in ((3, "db2"), (7, "db2"), (3, "db1")))
+
+
+def test_rows_come_as_ranges_by_host() -> None:
+    given_rows = rows_of('{"hosts": {"db1": ["1-500", "502-900"], "db2": ["501", "17"]}, "more_than_once": {"17": 2}}')
+    assert found(given_rows.ops) == list(range(1, 901)) and given_rows.count == 901
+    assert found(given_rows.by_host["db2"]) == [17, 501] and given_rows.more_than_once == {17: 2}
+    empty = rows_of({"hosts": {}, "more_than_once": {}, "gtid": "0-1-5"})
+    assert found(empty.ops) == [] and empty.count == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "", "[]", "{", '{"hosts": {}}', '{"hosts": {"a": ["x"]}, "more_than_once": {}}',
+        '{"hosts": {"a": ["5-3"]}, "more_than_once": {}}', '{"hosts": {"a": ["1-2-3"]}, "more_than_once": {}}',
+        '{"hosts": {"a": [7]}, "more_than_once": {}}', '{"hosts": {"a": ["1"]}, "more_than_once": {"2": 2}}',
+        '{"hosts": {"a": ["1"]}, "more_than_once": {"1": 1}}', '{"hosts": [], "more_than_once": {}}',
+        f'{{"hosts": {{"a": ["{2**64}"]}}, "more_than_once": {{}}}}',
+    ],
+)  # fmt: skip
+def test_rows_of_another_form_are_refused(bad: str) -> None:
+    with pytest.raises(ValueError, match="not the rows of a ledger"):
+        rows_of(bad)
+
+
+def test_a_large_ledger_is_judged_quickly() -> None:
+    """100,000 rows on each of three nodes that took the writes in turn, so that no range is longer than one row.
+
+    About 0.4 s of one core.
+    """
+    lines = [line("i", op, "pooled", op * 10_000) for op in range(1, 100_001)]
+    lines += [line("o", op, op * 10_000, op * 10_000 + 3000, "acked", "-", 1) for op in range(1, 100_001)]
+    log = log_of(lines)
+    text = compact({f"db{host}": range(host, 100_001, 3) for host in (1, 2, 3)}, {17: 2})
+    begin = time.process_time()
+    judged = Ledger(log, {node: rows_of(text) for node in ("db1", "db2", "db3")}, "db1")
+    counts = judged.counts(split_brain(judged, 5e8, 1e5, "db2"))
+    assert time.process_time() - begin < 1
+    assert counts.rows == dict.fromkeys(("db1", "db2", "db3"), 100_001) and counts.duplicate is not None
+    assert counts.lost == OpCount(count=0, examples=()) and counts.duplicate.examples == (17,)
+
+
+op_sets = st.sets(st.integers(1, 60))
+
+
+@given(st.dictionaries(st.sampled_from(["db1", "db2", "db3"]), op_sets))
+def test_compact_rows_hold_what_was_put_in(by_host: dict[str, set[int]]) -> None:
+    read_back = rows_of(compact(by_host))
+    assert {host: set(ops.tolist()) for host, ops in read_back.by_host.items()} == by_host
+    assert found(read_back.ops) == sorted(set().union(*by_host.values()))
+
+
+outcomes = st.lists(st.sampled_from(["acked", "failed", "unknown"]), max_size=60)
+
+
+def judged_of(given_outcomes: Iterable[str], nodes: Mapping[str, set[int]]) -> Ledger:
+    """A ledger whose ops from 1 on have these outcomes."""
+    lines = [each for op, outcome in enumerate(given_outcomes, 1) for each in write(op, 10 * op, outcome=outcome)]
+    return Ledger(log_of(lines), {node: rows(*ops) for node, ops in nodes.items()}, "db1")
+
+
+@given(outcomes, op_sets, op_sets)
+def test_every_write_is_in_one_set_of_its_outcome(
+    given_outcomes: list[str], on_db1: set[int], on_db2: set[int]
+) -> None:
+    """An acknowledged one is present or lost, a failed one absent or phantom, an unknown one recovered or absent."""
+    judged = judged_of(given_outcomes, {"db1": on_db1, "db2": on_db2})
+    sets = {outcome: set(judged.written(outcome).tolist()) for outcome in (ACKED, FAILED, UNKNOWN)}
+    assert sorted(op for ops in sets.values() for op in ops) == list(range(1, len(given_outcomes) + 1))
+    lost, recovered, absent = (
+        set(found(ops) or ()) for ops in (judged.lost(), judged.recovered(), judged.unknown_absent())
+    )
+    assert lost | (sets[ACKED] & on_db1) == sets[ACKED] and not lost & on_db1
+    assert set(found(judged.lost_on("db2")) or ()) == sets[ACKED] - on_db2
+    assert set(found(judged.phantom()) or ()) == sets[FAILED] & (on_db1 | on_db2)
+    assert recovered | absent == sets[UNKNOWN] and not recovered & absent and recovered == sets[UNKNOWN] & on_db1
+    assert set(found(judged.unlisted()) or ()) == (on_db1 | on_db2) - set(range(1, len(given_outcomes) + 1))
+
+
+@given(st.lists(op_sets, min_size=3, max_size=3))
+def test_nodes_diverge_where_one_lacks_what_another_has(sets: list[set[int]]) -> None:
+    names, every = ("db1", "db2", "db3"), sets[0] | sets[1] | sets[2]
+    judged = judged_of([], dict(zip(names, sets, strict=True)))
+    assert set(found(judged.divergent()) or ()) == every - (sets[0] & sets[1] & sets[2])
+    for node, own in zip(names, sets, strict=True):
+        assert set(found(judged.missing_on(node)) or ()) == every - own
