@@ -2,8 +2,6 @@
 # PID 1 of a database node. usage: supervisor COMMAND…
 # The container ends with the server and with its exit code. A planned crash ends the server alone, so that its address answers at once
 # with RST: on USR1 it and all that it started are killed, and the container stays; on USR2 the command starts again.
-set -m # the command leads a process group of its own
-
 stop() { # the server itself, as it would get the signal as PID 1; where it crashed, there is nothing left to wait for
   [ -z "$crashed" ] || exit 143
   kill -TERM "$server" 2>/dev/null
@@ -16,8 +14,10 @@ crash() {
 
 start() {
   crashed=''
+  set -m # the command leads a process group of its own
   "$@" &
   server=$!
+  set +m # or the wait for a stopped server would not wait
   echo "$server" >/sandbox/server.pid
 }
 
