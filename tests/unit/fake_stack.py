@@ -8,12 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.results.record import Inputs
 from sandbox.stack.protocol import (
     Engine,
     EntryPoint,
     ExecResult,
+    NodeControl,
+    ReadyAnswer,
     RunningStack,
     ServerRole,
     SettingProof,
@@ -126,6 +128,12 @@ class FakeStack:
     asked: list[tuple[str, str]] = field(default_factory=list)
     streams: list[FakeStream] = field(default_factory=list)
     name: str = "default"
+    project: str = "sandbox-default-123456"
+    controls: dict[str, Any] = field(default_factory=dict)
+    """Node → what a test breaks it with."""
+    not_ready: dict[str, str] = field(default_factory=dict)
+    lacks: dict[str, str] = field(default_factory=dict)
+    """What its engine's kernel cannot do → the reason."""
     profile: str = "mysql@9.7+replica1"
     inputs: Inputs = field(default_factory=lambda: Inputs(assignments=["innodb_io_capacity=200"], cpus="1"))
     variables: dict[str, str] = field(
@@ -150,6 +158,21 @@ class FakeStack:
 
     def dead_nodes(self) -> Mapping[str, str]:
         return self.dead
+
+    def readiness(self) -> Mapping[str, ReadyAnswer]:
+        late = self.not_ready
+        return {each.name: ReadyAnswer(each.name not in late, late.get(each.name, "ready")) for each in self.members}
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        if self.not_ready:
+            raise MachineError(f"{next(iter(self.not_ready))} is not ready", f"after {timeout_s} s", "try: make ps")
+
+    def control(self, node: str) -> NodeControl:
+        found: NodeControl = self.controls[node]
+        return found
+
+    def lacking(self) -> Mapping[str, str]:
+        return self.lacks
 
     def log(self, node: str, since: datetime | None = None) -> str:
         return f"2025-01-31T23:59:59Z {node}: ready, root password is {PASSWORD}\n"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from sandbox.errors import SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.plan.images import at_least, built_alias
+from sandbox.stack.abilities import begin_trying, read_answers
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.facts import available_memory_mb, begin_info, free_disk_mb, read_info
 from sandbox.stack.images import built_folders, engine_availability, registry_reachable
@@ -40,10 +41,13 @@ _ABILITIES = {
     "netem": ("delay and jitter", "modprobe sch_netem, or a kernel that has it"),
     "tbf": ("bandwidth limits", "modprobe sch_tbf, or a kernel that has it"),
     "iptables": ("network partitions", "modprobe ip_tables iptable_filter, or a kernel that has them"),
+    "write-limit": (
+        "slow disks",
+        "a kernel with CONFIG_BLK_DEV_THROTTLING, and an engine that uses its control groups",
+    ),
     "loop": ("separate disks", "modprobe loop, or a kernel that has it"),
 }
 _NO_IMAGE = "the client image is missing"
-_TRY = files(__package__).joinpath("abilities.sh").read_text(encoding="utf-8")
 # LOOP_CTL_GET_FREE (linux/loop.h) answers the number of a free loop device.
 _LOOP = "import fcntl, os; print('loop yes', fcntl.ioctl(os.open('/dev/loop-control', os.O_RDWR), 0x4C82))"
 
@@ -55,13 +59,13 @@ class KernelProbe:
         """Starts the containers; ``image`` None: the client image is missing."""
         self._pending: tuple[Pending, ...] = ()
         if image is not None:
-            run = ["run", "--rm", "--network", "none", *helper_options(identity("doctor"))]
-            network = docker.begin(*run, "--cap-add", "NET_ADMIN", "--entrypoint", "sh", image, "-c", _TRY)
-            loop = docker.begin(*run, "--device", "/dev/loop-control", "--entrypoint", "python3", image, "-c", _LOOP)
-            self._pending = (network, loop)
+            owner = identity("doctor")
+            run = ["run", "--rm", "--network", "none", *helper_options(owner), "--device", "/dev/loop-control"]
+            loop = docker.begin(*run, "--entrypoint", "python3", image, "-c", _LOOP)
+            self._pending = (begin_trying(docker, image, owner), loop)
 
     def abilities(self) -> list[Check]:
-        """Checks of netem, tbf, iptables and loop devices."""
+        """Checks of netem, tbf, iptables, write limits and loop devices."""
         return [self._ability(name, *words) for name, words in _ABILITIES.items()]
 
     def governor(self) -> str | None:
@@ -85,13 +89,8 @@ class KernelProbe:
         if not self._pending:
             return {}
         network, loop = (each.answer_within(_KERNEL_PATIENCE_S) for each in self._pending)
-        loop_answer = _read(loop.stdout).get("loop", (False, loop.last_error or "no answer"))
-        return _read(network.stdout) | {"loop": loop_answer}
-
-
-def _read(text: str) -> dict[str, tuple[bool, str]]:
-    lines = [line.split(" ", 2) for line in text.splitlines()]
-    return {line[0]: (line[1] == "yes", line[2] if len(line) > 2 else "") for line in lines if len(line) > 1}
+        loop_answer = read_answers(loop.stdout).get("loop", (False, loop.last_error or "no answer"))
+        return read_answers(network.stdout) | {"loop": loop_answer}
 
 
 _REACH_PATIENCE_S = 30.0

@@ -13,6 +13,7 @@ from sandbox.errors import MachineError
 from sandbox.places import CHECKOUT
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, inventory
+from sandbox.stack.journal import forget_all
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, choose_project, project_name, stack_name
 from sandbox.stack.protocol import NodeEvent, OnEvent
@@ -136,6 +137,7 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
         problem, rounds = _remove(found, docker), rounds + 1
         found = inventory(docker, project)
     if found.empty:
+        forget_all(project)
         return Removed(name, len(first.containers), len(first.networks), len(first.volumes))
     raise MachineError(
         f"parts of the stack '{name}' cannot be removed",

@@ -91,6 +91,14 @@ class SettingProof:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadyAnswer:
+    """What a node says when asked whether it is ready, and whether that means yes."""
+
+    ready: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """What the engine reports about itself (`docker info`), which describes the machine where containers run."""
 
@@ -123,11 +131,76 @@ class Stream(Protocol):
         """Ends our side of the connection; the caller must end what runs in the node. Harmless when repeated."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a container may use now; None: no limit. ``cpus`` in processors, ``memory_bytes`` of memory and swap."""
+
+    cpus: float | None = None
+    memory_bytes: int | None = None
+
+
+class NodeControl(Protocol):
+    """The means to break and mend one node. Every method raises SandboxError (exit 4) where the engine refuses."""
+
+    name: str
+    kind: Kind
+
+    def state(self) -> str:
+        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``."""
+
+    def address(self) -> str | None:
+        """IP address in the stack's network; None while it is not connected or has ended."""
+
+    def signal(self, name: str) -> None:
+        """Sends a signal, such as ``KILL``, to the node's first process."""
+
+    def pause(self) -> None:
+        """Freezes every process. Harmless when repeated."""
+
+    def unpause(self) -> None:
+        """Lets them run again. Harmless when repeated."""
+
+    def stop(self, grace_s: float) -> None:
+        """TERM, and KILL after ``grace_s``. Returns when the container has ended."""
+
+    def start(self) -> None:
+        """Starts a container that has ended, without waiting for its server. Harmless when it runs."""
+
+    def disconnect(self) -> None:
+        """Unplugs it from the stack's network. Harmless when repeated."""
+
+    def connect(self) -> None:
+        """Plugs it in under its own name again; its address may be another one. Harmless when repeated."""
+
+    def limits(self) -> Limits:
+        """What it may use now."""
+
+    def limit(self, limits: Limits) -> None:
+        """Sets both limits, at once and while it runs. A lower one on memory ends what exceeds it."""
+
+    def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        """Runs ``sh -c script`` as root in the container. TimeoutError past ``timeout_s``."""
+
+    def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        """Runs ``bash -c script`` in the node's network namespace, with NET_ADMIN, iptables and tc.
+
+        The first call starts a helper (0.3 s); it lives until `release`, or until the stack is removed.
+        """
+
+    def write_limit(self, bytes_per_s: int | None) -> None:
+        """Limits what its processes write to the disk of the data directory, by its control group; None: no limit."""
+
+    def release(self) -> None:
+        """Removes the helper, where there is one. Harmless when repeated."""
+
+
 class RunningStack(Protocol):
     """A stack that is up. Every method raises SandboxError (exit 4) when the engine cannot be asked."""
 
     name: str
     """``default`` when none was given; of one started by hand, its project."""
+    project: str
+    """Its identity on the engine."""
     profile: str
     """The expression it was started from."""
     inputs: Inputs
@@ -158,6 +231,12 @@ class RunningStack(Protocol):
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         """Starts a command in a node; its input stays open until ``close_stdin``."""
 
+    def readiness(self) -> Mapping[str, ReadyAnswer]:
+        """Whether each node is ready, all asked at once, now."""
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        """Returns when every node is ready. Raises SandboxError (exit 4) where one is not, or is not running."""
+
     def dead_nodes(self) -> Mapping[str, str]:
         """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""
 
@@ -169,6 +248,12 @@ class RunningStack(Protocol):
 
     def prove_settings(self) -> Sequence[SettingProof]:
         """Runs the proof of every setting on every node it applies to, now."""
+
+    def control(self, node: str) -> NodeControl:
+        """The means to break a node. SandboxError (exit 2) for an unknown one."""
+
+    def lacking(self) -> Mapping[str, str]:
+        """What the engine's kernel cannot do of netem, tbf, iptables and write-limit, each with the reason."""
 
     def secrets(self) -> frozenset[str]:
         """Every password of the stack, which stay while it is up; none of them may appear in anything saved."""

@@ -14,11 +14,12 @@ from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.results.redaction import mask
+from sandbox.stack.control import death
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
-from sandbox.stack.stack import Stack, death, explained, server_role
+from sandbox.stack.stack import Stack, explained, ready_question, server_role
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
@@ -259,9 +260,6 @@ class Readiness:
         raise NotReadyError(name, predicate, tail, name_option(self._stack.name), also)
 
     def _loop(self, container: Container) -> ReadinessLoop:
-        """Asks in the node's own container, or from the client where the path to the node is part of the question."""
-        where, question = container, "ready"
-        if container.about["ready"] == "client":
-            where, question = self._stack.client, f"ready-{container.node}"
+        where, question = ready_question(container, self._stack.client) or (container, "ready")
         role = "role" if container.is_server else ""
         return ReadinessLoop(self._docker, container.node, where.id, question, role, self._news)

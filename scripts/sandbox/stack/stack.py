@@ -1,6 +1,5 @@
 """A running stack: how a command finds it, its nodes, their roles, commands in them. Implements the protocol."""
 
-import json
 import queue
 import re
 import threading
@@ -15,7 +14,8 @@ from typing import Any
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
-from sandbox.stack import inventory
+from sandbox.stack import abilities, inventory
+from sandbox.stack.control import Control, death
 from sandbox.stack.engine import CommandStream, Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import engine_facts, image_facts
@@ -26,6 +26,7 @@ from sandbox.stack.protocol import (
     EntryPoint,
     ExecResult,
     OnEvent,
+    ReadyAnswer,
     RunningStack,
     ServerRole,
     SettingProof,
@@ -126,14 +127,32 @@ class Stack(RunningStack):
         answers = self._ask_all(asked)
         return [SettingProof(*words, answers.get(key)) for key, words in expected.items()]
 
+    def readiness(self) -> dict[str, ReadyAnswer]:
+        client = next((each for each in self.members if each.kind == "client" and each.running), None)
+        known, asked = dict[str, ReadyAnswer](), list[tuple[str, Container, str]]()
+        for each in self.members:
+            if not each.running:
+                known[each.node] = ReadyAnswer(False, each.state)
+            elif client is None and each.about.get("ready") == "client":
+                known[each.node] = ReadyAnswer(False, "unknown: the client node, which would ask it, does not run")
+            elif question := ready_question(each, client or each):
+                asked.append((each.node, *question))
+            else:
+                known[each.node] = ReadyAnswer(True, "runs")
+        return known | {node: _ready_answer(answer) for node, answer in self._answers(asked).items()}
+
     def _ask_all(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, str | None]:
-        """(key, container, question to its probe) → answer, or None; all clients run in parallel."""
+        """(key, container, question to its probe) → answer, or None."""
+        answers = self._answers(questions)
+        return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
+
+    def _answers(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, ExecResult]:
+        """(key, container, question to its probe) → how that ended; all clients run in parallel."""
         pending = [
             (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
             for key, container, question in questions
         ]
-        answers = {key: each.answer_within(_PATIENCE_S) for key, each in pending}
-        return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
+        return {key: each.answer_within(_PATIENCE_S) for key, each in pending}
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
@@ -148,6 +167,11 @@ class Stack(RunningStack):
     def _exec(self, node: str, argv: Sequence[str], interactive: bool) -> list[str]:
         return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
 
+    def wait_until_ready(self, timeout_s: float) -> None:
+        from sandbox.stack.readiness import Readiness  # here: it imports this module
+
+        Readiness(self.refreshed(), lambda _: None, timeout_s).wait()
+
     def dead_nodes(self) -> dict[str, str]:
         stopped = [container for container in self.refreshed().members if not container.running]
         return {container.node: death(self.docker, container) for container in stopped}
@@ -158,6 +182,12 @@ class Stack(RunningStack):
 
     def engine(self) -> Engine:
         return engine_facts(self.docker)
+
+    def control(self, node: str) -> Control:
+        return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
+
+    def lacking(self) -> Mapping[str, str]:
+        return abilities.lacking(self.docker, self.client.image, self.identity)
 
     def secrets(self) -> frozenset[str]:
         return self._secrets  # read back from its client node
@@ -226,6 +256,24 @@ class _OpenSession:
         self._answers.put(None)
 
 
+def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:
+    """Where to ask whether a node is ready, and which question; None where running is all there is to it.
+
+    In the node's own container, or from the client where the path to the node is part of the question.
+    """
+    via = container.about.get("ready")
+    if via is None:
+        return None
+    return (client, f"ready-{container.node}") if via == "client" else (container, "ready")
+
+
+def _ready_answer(answer: ExecResult) -> ReadyAnswer:
+    """What a probe printed; a server's client may warn in lines before."""
+    said = answer.stdout.strip().rpartition("\n")[2]
+    otherwise = "yes" if answer.code == 0 else answer.last_error or "no answer"
+    return ReadyAnswer(answer.code == 0, said or otherwise)
+
+
 def server_role(answer: str | None) -> ServerRole | None:
     """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
     word = re.match(r"\w*", answer or "")
@@ -253,17 +301,6 @@ def find_stack(name: str | None, on_event: OnEvent, docker: Docker, checkout: Pa
     stacks = all_stacks(docker)
     project = choose_project(name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout)
     return next(stack for stack in stacks if stack.project == project)
-
-
-def death(docker: Docker, container: Container) -> str:
-    """Why a container is not running: ``exited (137), out of memory``, ``created``, ``gone``."""
-    answer = docker.answer("inspect", "--format", "{{json .State}}", container.id)
-    if answer.code:
-        return "gone"
-    state: dict[str, Any] = json.loads(answer.stdout)
-    code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
-    memory = ", out of memory" if state.get("OOMKilled") else ""
-    return f"{state['Status']}{code}{memory}" + (f": {state['Error']}" if state.get("Error") else "")
 
 
 def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:

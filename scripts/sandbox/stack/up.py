@@ -18,6 +18,7 @@ from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory
+from sandbox.stack.journal import forget_all
 from sandbox.stack.lifecycle import remove_project, start_idle
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
@@ -185,6 +186,7 @@ class _Start:
         )
 
     def _make(self) -> Stack:
+        forget_all(self.project)  # of a stack of this name that somebody removed by hand: its faults are not this one's
         secrets = draw_secrets(self.plan)
         filling = self._filling(secrets.uuid) if self.options.restore else None
         try:

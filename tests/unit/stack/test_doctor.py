@@ -13,6 +13,7 @@ from unit.stack.small_stack import running_stack
 TRIED = """netem no Error: Specified qdisc kind is unknown.
 tbf yes\u0020
 iptables yes\u0020
+write-limit yes /cgroup/system.slice/docker-0.scope/io.max
 governor yes powersave
 disk yes 70000
 """
@@ -46,7 +47,7 @@ def checks(docker: FakeDocker) -> dict[str, Check]:
 def test_everything_of_the_issue_is_examined(docker: FakeDocker) -> None:
     assert checks(docker).keys() == {
         "engine", "compose", "registry", "images", "leftovers", "disk", "memory", "cgroup", "governor", "netem", "tbf",
-        "iptables", "loop", "network",
+        "iptables", "write-limit", "loop", "network",
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.inventory import inventory
+from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.lifecycle import clean, down, of_checkout, restart, start, stop
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult, NodeEvent
@@ -86,6 +87,14 @@ def test_what_a_crash_left_half_made_goes_too(shared: FakeDocker, kind: str) -> 
     assert inventory(shared).empty
 
 
+def test_what_was_broken_in_a_stack_is_forgotten_with_it(shared: FakeDocker) -> None:
+    stacks = [running_stack(shared, "mysql", name=name) for name in ("a", "b")]
+    for stack in stacks:
+        note_breakage(Breakage(project=stack.project, fault="hang", node="mysql1"))
+    down("a", Events(), shared)
+    assert [len(breakages(stack.project)) for stack in stacks] == [0, 1]
+
+
 def test_down_of_nothing_is_no_error(shared: FakeDocker) -> None:
     assert not down(None, Events(), shared).anything
     assert not down("nothing", Events(), shared).anything
@@ -107,12 +116,14 @@ def test_what_appears_while_it_removes_is_removed_as_well(shared: FakeDocker) ->
 
 
 def test_what_stays_is_an_error_with_the_engines_reason(shared: FakeDocker) -> None:
-    running_stack(shared, "mysql")
+    stack = running_stack(shared, "mysql")
+    note_breakage(Breakage(project=stack.project, fault="hang", node="mysql1"))
     shared.on("^network rm", answer(code=1, stderr="Error: network has active endpoints"))
     with pytest.raises(SandboxError) as stays:
         down(None, Events(), shared)
     assert stays.value.exit_code == ExitCode.ENVIRONMENT
     assert stays.value.known == "Error: network has active endpoints"
+    assert breakages(project_name("default")), "parts of it may still be broken"
 
 
 def test_a_stack_started_by_hand_goes_by_its_project(shared: FakeDocker) -> None:

@@ -2,20 +2,23 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from sandbox.commands.common.viewing import stack_lines, view_now
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.protocol import RunningStack
-from sandbox.stack.stack import all_stacks, find_stack
+from sandbox.stack.journal import Breakage, note_breakage
+from sandbox.stack.protocol import ReadyAnswer, RunningStack
+from sandbox.stack.stack import all_stacks, find_stack, ready_question
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
 
 @pytest.fixture
-def docker() -> FakeDocker:
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
     """An engine with nothing on it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return FakeDocker()
 
 
@@ -80,6 +83,104 @@ def test_a_setting_is_proved_where_it_applies(docker: FakeDocker) -> None:
     assert proofs["cloning"].in_effect
     assert not proofs["fancy"].in_effect
     assert (proofs["fancy"].node, proofs["fancy"].expected, proofs["fancy"].answer) == ("balancer1", "fancy", "plain")
+
+
+def test_where_a_node_is_asked_whether_it_is_ready(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "cluster3+router")
+    client, server, router = stack.client, stack.container("cluster1"), stack.container("router1")
+    assert ready_question(server, client) == (server, "ready")
+    assert ready_question(router, client) is None
+    stack = running_stack(docker, "mysql+balancer", name="b")
+    assert ready_question(stack.container("balancer1"), client) == (client, "ready-balancer1")
+
+
+def test_every_node_says_whether_it_is_ready(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica2+balancer")
+    docker.on("checker1 sh /sandbox/probe ready", answer())
+    docker.on("mysql1 sh /sandbox/probe ready", answer("WARNING: old\nwriter\n"))
+    docker.on("replica1 sh /sandbox/probe ready", answer("reader, 5 s behind\n", code=1))
+    docker.on("client1 sh /sandbox/probe ready-balancer1", answer(code=1, stderr="first\nERROR 9001\n"))
+    docker.state("replica2", "paused")
+    answers = stack.refreshed().readiness()
+    assert {node: each for node, each in answers.items() if node not in ("checker2", "checker3")} == {
+        "mysql1": ReadyAnswer(True, "writer"),
+        "replica1": ReadyAnswer(False, "reader, 5 s behind"),
+        "replica2": ReadyAnswer(False, "paused"),
+        "balancer1": ReadyAnswer(False, "ERROR 9001"),
+        "checker1": ReadyAnswer(True, "yes"),
+        "client1": ReadyAnswer(True, "ready yes"),
+    }
+
+
+def test_a_node_without_a_question_is_ready_while_it_runs(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "cluster3+router")
+    assert stack.readiness()["router1"] == ReadyAnswer(True, "runs")
+    docker.state("router1", "exited")
+    assert stack.refreshed().readiness()["router1"] == ReadyAnswer(False, "exited")
+
+
+def test_a_node_that_says_nothing_is_not_ready(docker: FakeDocker) -> None:
+    docker.on("mysql1 sh /sandbox/probe ready", answer(code=1))
+    assert running_stack(docker, "mysql").readiness()["mysql1"] == ReadyAnswer(False, "no answer")
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_stack_without_its_client_is_shown_all_the_same(docker: FakeDocker, gone: bool) -> None:
+    stack = running_stack(docker, "mysql+balancer")
+    docker.on("mysql1 sh /sandbox/probe", answer("writer\n"))
+    if gone:
+        docker.containers.pop(stack.client.id)
+    else:
+        docker.state("client1", "exited")
+    shown = view_now(stack.refreshed(), stack.refreshed().prove_settings())
+    ready = {node["name"]: node["ready"] for node in shown["nodes"]}
+    assert (ready["mysql1"], ready["balancer1"], ready.get("client1")) == (True, False, None if gone else False)
+    why = "  balancer1 is not ready: unknown: the client node, which would ask it, does not run"
+    assert why in stack_lines(shown)
+
+
+def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1", name="a")
+    docker.on("mysql1 sh /sandbox/probe", answer("writer\n"))
+    docker.on("replica1 sh /sandbox/probe ready", answer("5 s behind\n", code=1))
+    for node, began_utc_s in (("mysql1", 2.0), ("replica1", 1.0)):
+        note_breakage(Breakage(project=stack.project, fault="loss", node=node, began_utc_s=began_utc_s))
+    shown = view_now(stack)
+    assert [node["readiness"] for node in shown["nodes"]] == ["writer", "5 s behind", "ready yes"]
+    title, head, *rows = [line.strip() for line in stack_lines(shown)]
+    assert (title, head.split()[:3]) == ("a   mysql+replica1", ["node", "state", "role"])
+    assert rows[0].split()[:4] == ["mysql1", "running", "writer", "ready"] and " not ready " in rows[1]
+    assert rows[-3:] == [
+        "replica1 is not ready: 5 s behind",
+        "broken on purpose: loss on replica1; mend with make heal NAME=a",
+        "broken on purpose: loss on mysql1; mend with make heal NAME=a",
+    ]
+
+
+def test_a_record_that_cannot_be_read_is_no_obstacle_to_showing_a_stack(docker: FakeDocker, tmp_path: Path) -> None:
+    stack = running_stack(docker, "mysql")
+    folder = tmp_path / "sandbox" / "faults" / stack.project
+    folder.mkdir(parents=True)
+    (folder / "0.json").write_text("{")
+    assert view_now(stack)["aside"] == []
+
+
+def test_what_the_kernel_lacks_is_tried_in_the_clients_image(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql")
+    docker.on("^run", answer("netem no unknown\ntbf yes \niptables yes \nwrite-limit yes /cgroup/x\n"))
+    assert stack.lacking() == stack.refreshed().lacking() == {"netem": "unknown"}
+    (run,) = docker.called("run")
+    assert stack.client.image in run and f"sandbox.stack={stack.project}" in run
+
+
+def test_it_waits_until_every_node_is_ready_as_they_are_now(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
+    stack.wait_until_ready(5)
+    docker.state("replica1", "exited")
+    with pytest.raises(SandboxError, match="replica1 is not running: exited") as late:
+        stack.wait_until_ready(5)
+    assert late.value.exit_code is ExitCode.ENVIRONMENT
 
 
 def test_dead_nodes_say_how_they_ended(docker: FakeDocker) -> None:

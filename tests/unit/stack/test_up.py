@@ -7,6 +7,7 @@ import pytest
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.model import Plan, UserFile
 from sandbox.stack.inventory import inventory
+from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note
 from sandbox.stack.stack import Stack
@@ -63,6 +64,18 @@ def test_compose_neither_builds_nor_pulls(docker: FakeDocker) -> None:
     bring_up(docker)
     (compose,) = docker.called("compose")
     assert {"--no-start", "--no-build", "--pull", "never", "-f", "-"} <= set(compose)
+
+
+def test_a_new_stack_has_none_of_the_faults_of_one_that_was_removed_by_hand(docker: FakeDocker) -> None:
+    stack, _ = bring_up(docker)
+    note_breakage(Breakage(project=stack.project, fault="hang", node="mysql1"))
+    bring_up(docker)
+    assert breakages(stack.project), "it is the same stack"
+    docker.containers.clear()
+    docker.networks.clear()
+    docker.volumes.clear()
+    bring_up(docker)
+    assert not breakages(stack.project)
 
 
 def test_the_same_profile_again_changes_nothing(docker: FakeDocker) -> None:

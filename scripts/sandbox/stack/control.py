@@ -1,0 +1,183 @@
+"""The means to break and mend one node: signals, pauses, its network namespace, its limits. Implements the protocol."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from sandbox.errors import MachineError
+from sandbox.plan.compose import Identity
+from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
+from sandbox.stack.engine import Docker, RefusedError
+from sandbox.stack.facts import engine_facts
+from sandbox.stack.inventory import Container, helper_options
+from sandbox.stack.protocol import ExecResult, Limits, NodeControl
+
+_ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
+# Source: proc(5), mountinfo: number, parent, device, root, mount point.
+_DEVICE = """\
+while read -r _ _ device _ at _; do [ "$at" != /var/lib/mysql ] || found=$device; done </proc/self/mountinfo
+printf '%s' "$found"
+"""
+
+
+def death(docker: Docker, container: Container) -> str:
+    """Why a container is not running: ``exited (137), out of memory``, ``created``, ``gone``.
+
+    Raises SandboxError (exit 4) where the engine does not answer: that is no sign of a death.
+    """
+    state: dict[str, Any] | None = _inspected(docker, container.id, "{{json .State}}")
+    if state is None:
+        return "gone"
+    code = f" ({state['ExitCode']})" if state["Status"] in ("exited", "dead") else ""
+    memory = ", out of memory" if state.get("OOMKilled") else ""
+    return f"{state['Status']}{code}{memory}" + (f": {state['Error']}" if state.get("Error") else "")
+
+
+def _inspected(docker: Docker, container: str, template: str) -> Any:
+    """What the engine knows of a container; None where it is gone."""
+    argv = ("inspect", "--format", template, container)
+    answer = docker.answer(*argv)
+    if answer.code == 0:
+        return json.loads(answer.stdout)
+    if _ABSENT.search(answer.stderr):
+        return None
+    raise RefusedError(argv, answer)
+
+
+class Control(NodeControl):
+    """One node of a stack on the engine, by its container's id, which stays the same whatever happens to it."""
+
+    def __init__(
+        self, docker: Docker, identity: Identity, container: Container, client_image: Callable[[], str]
+    ) -> None:
+        """``client_image``: gives what a helper is made from; ``identity``: of the stack, to which it belongs."""
+        self.name, self.kind = container.node, container.kind  # type: ignore[assignment]
+        self._docker, self._identity, self._client_image = docker, identity, client_image
+        self._id, self._container = container.id, container
+        self._helper = f"{identity.project}-{container.node}-network"
+        self._network = f"{identity.project}_stack"
+
+    def state(self) -> str:
+        return death(self._docker, self._container)
+
+    def address(self) -> str | None:
+        return self._networks().get(self._network, {}).get("IPAddress") or None  # empty where it has ended
+
+    def signal(self, name: str) -> None:
+        self._docker.ask("kill", "--signal", name, self._id)
+
+    def pause(self) -> None:
+        self._bring(self._is_paused, "pause", self._id)
+
+    def unpause(self) -> None:
+        if self._is_paused():
+            self._docker.ask("unpause", self._id)
+
+    def stop(self, grace_s: float) -> None:
+        self._docker.ask("stop", "-t", str(round(grace_s)), self._id)
+
+    def start(self) -> None:
+        self.unpause()
+        self._docker.ask("start", self._id)
+
+    def disconnect(self) -> None:
+        argv = ("network", "disconnect", "--force", self._network, self._id)
+        self._bring(lambda: not self._is_connected(), *argv)
+
+    def connect(self) -> None:
+        self._bring(self._is_connected, "network", "connect", "--alias", self.name, self._network, self._id)
+
+    def limits(self) -> Limits:
+        known = self._inspect("{{json .HostConfig}}") or {}
+        return Limits(known.get("NanoCpus", 0) / 1e9 or None, known.get("Memory") or None)
+
+    def limit(self, limits: Limits) -> None:
+        now, options = self.limits(), list[str]()
+        if limits.cpus != now.cpus:
+            options += [f"--cpus={limits.cpus or self._all_cpus():g}"]
+        if limits.memory_bytes != now.memory_bytes:
+            options += self._memory_options(limits.memory_bytes)
+        if options:
+            self._docker.ask("update", *options, self._id)
+
+    def _all_cpus(self) -> float:
+        """What limits nothing: the engine cannot take a limit back."""
+        return engine_facts(self._docker).cpus
+
+    def _memory_options(self, memory_bytes: int | None) -> list[str]:
+        if memory_bytes is None:
+            return [f"--memory={engine_facts(self._docker).memory_bytes}", "--memory-swap=-1"]
+        return [f"--memory={memory_bytes}", f"--memory-swap={memory_bytes}"]
+
+    def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        return self._docker.answer("exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s)
+
+    def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        if not self._has_helper():
+            self.release()
+            self._start_helper()
+        return self._docker.answer("exec", self._helper, "bash", "-c", script, timeout_s=timeout_s)
+
+    def _has_helper(self) -> bool:
+        """Whether there is one in the namespace that the node has now, or had last: each start makes another one."""
+        template = "{{.State.Running}} {{.State.StartedAt}}"
+        lines = self._docker.answer("inspect", "--format", template, self._id, self._helper).stdout.splitlines()
+        if len(lines) < 2:
+            return False
+        (_, began), (running, helper_began) = (line.split() for line in lines)
+        return running == "true" and datetime.fromisoformat(helper_began) > datetime.fromisoformat(began)
+
+    def _start_helper(self) -> None:
+        """Its namespace is the node's; of all that root may do, it may change the network alone."""
+        options = ["--name", self._helper, *helper_options(self._identity, node=f"{self.name}-network")]
+        options += ["--network", f"container:{self._id}", "--user", "0", "--cap-drop", "ALL"]
+        options += ["--cap-add", "NET_ADMIN"]
+        sleep = "trap 'exit 0' TERM INT; sleep infinity & wait"
+        run = ("run", "--detach", "--rm", *options, "--entrypoint", "bash", self._client_image(), "-c", sleep)
+        self._bring(self._has_helper, *run)  # another command may be quicker
+
+    def write_limit(self, bytes_per_s: int | None) -> None:
+        device = self._device()
+        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volume", CONTROL_GROUPS]
+        words = ["-c", WRITE_LIMIT, "limit", self._id, device, str(bytes_per_s or "")]
+        answer = self._docker.answer("run", "--rm", *options, "--entrypoint", "bash", self._client_image(), *words)
+        if answer.code:
+            raise self._unlimited(answer.last_error or f"exit code {answer.code}")
+
+    def _device(self) -> str:
+        """Numbers of the block device of the data directory: ``8:1``."""
+        answer = self.execute(_DEVICE)
+        if answer.code:
+            raise self._unlimited(answer.last_error or f"exit code {answer.code}")
+        if not answer.stdout.strip():
+            raise self._unlimited("its data directory is on the file system of the container")
+        return answer.stdout.strip()
+
+    def _unlimited(self, reason: str) -> MachineError:
+        return MachineError(f"the writes of {self.name} cannot be limited", reason, "try: make doctor")
+
+    def release(self) -> None:
+        argv = ("rm", "--force", self._helper)
+        answer = self._docker.answer(*argv)
+        if answer.code and not _ABSENT.search(answer.stderr):
+            raise RefusedError(argv, answer)
+
+    def _bring(self, is_so: Callable[[], bool], *argv: str) -> None:
+        """Runs a command at once, without a look before; a refusal is harmless where all is as it should be."""
+        answer = self._docker.answer(*argv)
+        if answer.code and not is_so():
+            raise RefusedError(argv, answer)
+
+    def _is_paused(self) -> bool:
+        return self.state().startswith("paused")
+
+    def _is_connected(self) -> bool:
+        return self._network in self._networks()
+
+    def _networks(self) -> dict[str, Any]:
+        return self._inspect("{{json .NetworkSettings.Networks}}") or {}
+
+    def _inspect(self, template: str) -> Any:
+        return _inspected(self._docker, self._id, template)

@@ -1,0 +1,396 @@
+"""What breaks and mends one node: the engine's commands, none of them repeated where all is as it should be."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.stack.abilities import WRITE_LIMIT
+from sandbox.stack.control import Control, death
+from sandbox.stack.protocol import ExecResult, Limits, NodeControl
+from sandbox.stack.stack import Stack
+from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.small_stack import running_stack
+
+NODE_STATE = r"^inspect --format {{json \.State}} "
+BEGAN = "2026-01-31T10:00:00.5Z"
+
+
+@pytest.fixture
+def docker() -> FakeDocker:
+    """An engine with a stack of one server."""
+    return FakeDocker()
+
+
+@pytest.fixture
+def stack(docker: FakeDocker) -> Stack:
+    return running_stack(docker, "mysql")
+
+
+@pytest.fixture
+def node(stack: Stack) -> Control:
+    """Its server."""
+    return stack.control("mysql1")
+
+
+def in_state(docker: FakeDocker, **state: object) -> None:
+    """What the engine says of the container from now on."""
+    docker.on(NODE_STATE, answer(json.dumps({"Status": "running", "ExitCode": 0, "OOMKilled": False, **state})))
+
+
+def on_network(docker: FakeDocker, node: Control, address: str | None) -> None:
+    """Puts the container on the stack's network, or takes it off."""
+    networks = {node._network: {"IPAddress": address}} if address is not None else {"bridge": {"IPAddress": "1.1.1.1"}}
+    docker.on("NetworkSettings", answer(json.dumps(networks)))
+
+
+def last(docker: FakeDocker) -> str:
+    """The last command."""
+    return " ".join(docker.calls[-1])
+
+
+def test_it_fulfils_the_protocol(stack: Stack) -> None:
+    control: NodeControl = stack.control("mysql1")
+    assert (control.name, control.kind) == ("mysql1", "database")
+    with pytest.raises(SandboxError) as unknown:
+        stack.control("mysql2")
+    assert unknown.value.exit_code is ExitCode.BAD_INPUT
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({}, "running"),
+        ({"Status": "paused"}, "paused"),
+        ({"Status": "exited", "ExitCode": 137}, "exited (137)"),
+        ({"Status": "exited", "ExitCode": 137, "OOMKilled": True}, "exited (137), out of memory"),
+        ({"Status": "created", "Error": "no such image"}, "created: no such image"),
+    ],
+)
+def test_its_state_is_in_words(docker: FakeDocker, node: Control, state: dict[str, object], text: str) -> None:
+    in_state(docker, **state)
+    assert node.state() == text
+
+
+@pytest.mark.parametrize("said", ["Error: No such object: x", "error: no such container: x"])
+def test_a_container_that_is_gone_says_so(docker: FakeDocker, node: Control, said: str) -> None:
+    docker.on("^inspect", answer(code=1, stderr=said))
+    assert node.state() == "gone" and node.address() is None
+
+
+def test_an_engine_that_does_not_answer_is_no_death(docker: FakeDocker, node: Control, stack: Stack) -> None:
+    said = "dial unix /var/run/docker.sock: connect: no such file or directory. Is the docker daemon running?"
+    docker.on("^inspect", answer(code=1, stderr=said))
+    for ask in (node.state, node.address, node.limits, lambda: death(docker, stack.container("mysql1"))):
+        with pytest.raises(SandboxError) as refused:
+            ask()
+        assert refused.value.exit_code is ExitCode.ENVIRONMENT
+        assert refused.value.what == "the Docker engine does not answer"
+
+
+@pytest.mark.parametrize(("address", "found"), [("172.18.0.2", "172.18.0.2"), ("", None), (None, None)])
+def test_its_address_is_that_in_the_stacks_network(
+    docker: FakeDocker, node: Control, address: str | None, found: str | None
+) -> None:
+    on_network(docker, node, address)
+    assert node.address() == found
+
+
+@pytest.mark.parametrize(
+    ("act", "command"),
+    [
+        (lambda node: node.signal("USR1"), "kill --signal USR1 ID"),
+        (lambda node: node.pause(), "pause ID"),
+        (lambda node: node.stop(60.0), "stop -t 60 ID"),
+        (lambda node: node.disconnect(), "network disconnect --force NET ID"),
+        (lambda node: node.connect(), "network connect --alias mysql1 NET ID"),
+    ],
+)
+def test_it_is_one_command_and_a_refusal_is_an_error(
+    docker: FakeDocker, node: Control, act: Callable[[Control], None], command: str
+) -> None:
+    in_state(docker)
+    docker.on("^stop", answer())
+    before = len(docker.calls)
+    act(node)
+    assert last(docker) == command.replace("ID", node._id).replace("NET", node._network)
+    assert len(docker.calls) == before + 1, "what it breaks, it breaks at once"
+    on_network(docker, node, None if "disconnect" not in command else "172.18.0.2")
+    docker.on(f"^{command.split(' ')[0]}", answer(code=1, stderr="Error response from daemon: cannot"))
+    with pytest.raises(SandboxError) as refused:
+        act(node)
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT and "cannot" in refused.value.known
+
+
+def test_what_is_so_already_is_no_refusal(docker: FakeDocker, node: Control) -> None:
+    for command, said in (("pause", "already paused"), ("network", "is not connected"), ("unpause", "is not paused")):
+        docker.on(f"^{command}", answer(code=1, stderr=f"Error response from daemon: {said}"))
+    in_state(docker, Status="paused")
+    node.pause()
+    on_network(docker, node, None)
+    node.disconnect()
+    on_network(docker, node, "172.18.0.2")
+    node.connect()
+    in_state(docker)
+    node.unpause()
+    assert not docker.called("unpause")
+
+
+def test_a_paused_node_runs_again_before_it_is_started(docker: FakeDocker, node: Control) -> None:
+    docker.state("mysql1", "paused")
+    node.start()
+    assert [call[0] for call in docker.calls if call[0] in ("unpause", "start")] == ["unpause", "start"]
+    node.start()
+    assert last(docker) == f"start {node._id}"
+
+
+def limited(docker: FakeDocker, cpus: float, memory: int) -> None:
+    """The limits that the engine knows; 0: none."""
+    docker.on("HostConfig", answer(json.dumps({"NanoCpus": round(cpus * 1e9), "Memory": memory})))
+
+
+def test_its_limits_are_read(docker: FakeDocker, node: Control) -> None:
+    limited(docker, 0.1, 1 << 30)
+    assert node.limits() == Limits(0.1, 1 << 30)
+    limited(docker, 0, 0)
+    assert node.limits() == Limits()
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "options"),
+    [
+        ((0, 0), Limits(0.1, None), "--cpus=0.1"),
+        ((0.5, 1 << 30), Limits(0.5, 1 << 20), f"--memory={1 << 20} --memory-swap={1 << 20}"),
+        ((0.1, 1 << 20), Limits(2, 1 << 30), f"--cpus=2 --memory={1 << 30} --memory-swap={1 << 30}"),
+        ((0.1, 1 << 20), Limits(), f"--cpus=4 --memory={16 << 30} --memory-swap=-1"),
+    ],
+)
+def test_what_changes_is_set_and_a_limit_taken_back_is_all_that_there_is(
+    docker: FakeDocker, node: Control, now: tuple[float, int], then: Limits, options: str
+) -> None:
+    limited(docker, *now)
+    node.limit(then)
+    assert last(docker) == f"update {options} {node._id}"
+
+
+def test_the_same_limits_are_not_set_again(docker: FakeDocker, node: Control) -> None:
+    limited(docker, 0.5, 0)
+    node.limit(Limits(0.5, None))
+    assert not docker.called("update") and not docker.called("info")
+
+
+def test_a_script_runs_as_root_in_the_container(docker: FakeDocker, node: Control) -> None:
+    docker.on("^exec", answer("hello\n", code=3))
+    assert node.execute("echo hello; exit 3") == ExecResult(3, "hello\n", "")
+    assert docker.calls[-1] == ("exec", "--user", "0", node._id, "sh", "-c", "echo hello; exit 3")
+
+
+class Helpers:
+    """Keeps account of the helper in a node's network."""
+
+    def __init__(self, docker: FakeDocker, node: Control) -> None:
+        self.began: str | None = None
+        self.node_began, self.next_began = BEGAN, "2026-01-31T10:00:01.123456789Z"
+        self.node = node
+        docker.on(r"^inspect --format {{\.State\.Running}}", self._inspect)
+        docker.on("^run --detach", self._run)
+        docker.on(f"^rm --force {node._helper}", self._rm)
+
+    def _inspect(self, _: tuple[str, ...]) -> ExecResult:
+        lines = f"true {self.node_began}\n" + (f"true {self.began}\n" if self.began else "")
+        return answer(lines, code=0 if self.began else 1, stderr="" if self.began else "No such object")
+
+    def _run(self, _: tuple[str, ...]) -> ExecResult:
+        if self.began:
+            return answer(code=125, stderr="Conflict. The container name is already in use")
+        self.began = self.next_began
+        return answer("id\n")
+
+    def _rm(self, _: tuple[str, ...]) -> ExecResult:
+        there, self.began = self.began, None
+        return answer() if there else answer(code=1, stderr="Error: No such container: x")
+
+
+def test_one_helper_runs_every_script_in_the_network(docker: FakeDocker, node: Control) -> None:
+    helpers = Helpers(docker, node)
+    docker.on("^exec", answer("rules\n"))
+    assert node.in_network("iptables -S").stdout == node.in_network("iptables -S").stdout == "rules\n"
+    (run,) = docker.called("run")
+    assert f"container:{node._id}" in run and run[run.index("--cap-drop") + 1] == "ALL"
+    assert [run[place + 1] for place, word in enumerate(run) if word == "--cap-add"] == ["NET_ADMIN"]
+    assert f"sandbox.stack={node._identity.project}" in run and "sandbox.kind=helper" in run
+    assert docker.calls[-1] == ("exec", node._helper, "bash", "-c", "iptables -S")
+    node.release()
+    node.release()
+    assert helpers.began is None
+
+
+def test_a_helper_in_the_network_of_an_earlier_start_is_replaced(docker: FakeDocker, node: Control) -> None:
+    helpers = Helpers(docker, node)
+    node.in_network("true")
+    helpers.node_began = "2026-01-31T10:00:02Z"
+    helpers.next_began = "2026-01-31T10:00:03Z"
+    node.in_network("true")
+    assert len(docker.called("run")) == 2
+    node.in_network("true")
+    assert len(docker.called("run")) == 2
+
+
+def test_another_command_that_starts_the_helper_first_is_no_problem(docker: FakeDocker, node: Control) -> None:
+    helpers = Helpers(docker, node)
+
+    def late(_: tuple[str, ...]) -> ExecResult:
+        helpers.began = "2026-01-31T10:00:05Z"
+        return answer(code=125, stderr="Conflict. The container name is already in use")
+
+    docker.on("^run --detach", late)
+    assert node.in_network("true").code == 0
+
+
+def test_a_helper_that_does_not_start_is_an_error(docker: FakeDocker, node: Control) -> None:
+    Helpers(docker, node)
+    docker.on("^run", answer(code=125, stderr="cannot join network of a non running container"))
+    with pytest.raises(SandboxError) as refused:
+        node.in_network("true")
+    assert "non running" in refused.value.known and refused.value.exit_code is ExitCode.ENVIRONMENT
+
+
+def test_a_helper_that_stays_is_an_error(docker: FakeDocker, node: Control) -> None:
+    docker.on("^rm", answer(code=1, stderr="Error response from daemon: removal of container x is already in progress"))
+    node.release()
+    docker.on("^rm", answer(code=1, stderr="Error response from daemon: driver failed"))
+    with pytest.raises(SandboxError, match="docker rm failed"):
+        node.release()
+
+
+def test_a_node_can_be_mended_without_the_client_but_for_its_network(docker: FakeDocker, stack: Stack) -> None:
+    node = Stack([each for each in stack.containers if each.kind != "client"], docker).control("mysql1")
+    Helpers(docker, node)
+    docker.state("mysql1", "paused")
+    node.unpause()
+    assert docker.called("unpause")
+    with pytest.raises(SandboxError, match="no node 'client1'"):
+        node.in_network("true")
+
+
+def test_writes_are_limited_on_the_disk_of_the_data_directory(docker: FakeDocker, node: Control) -> None:
+    docker.on("^exec .*mountinfo", answer("8:1"))
+    node.write_limit(1 << 20)
+    run = docker.calls[-1]
+    assert run[-5:] == (WRITE_LIMIT, "limit", node._id, "8:1", str(1 << 20))
+    assert "--rm" in run and "/sys/fs/cgroup:/cgroup" in run and "--privileged" not in run
+    node.write_limit(None)
+    assert docker.calls[-1][-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("device", "limit", "known"),
+    [
+        (answer(code=1, stderr="container is not running"), answer(), "container is not running"),
+        (answer(""), answer(), "its data directory is on the file system of the container"),
+        (answer("8:1"), answer(code=1, stderr="first\nread-only file system\n"), "read-only file system"),
+        (answer("8:1"), answer(code=1), "exit code 1"),
+    ],
+)
+def test_writes_that_cannot_be_limited_have_a_reason(
+    docker: FakeDocker, node: Control, device: ExecResult, limit: ExecResult, known: str
+) -> None:
+    docker.on("^exec .*mountinfo", device)
+    docker.on("^run", limit)
+    with pytest.raises(SandboxError) as refused:
+        node.write_limit(1 << 20)
+    assert (refused.value.what, refused.value.known) == ("the writes of mysql1 cannot be limited", known)
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT
+
+
+def test_the_script_finds_the_device_of_the_last_mount(docker: FakeDocker, node: Control, tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "21 1 0:5 / / rw - overlay overlay rw\n22 21 8:1 / /var/lib/mysql rw - ext4 /dev/sda1 rw\n"
+        "23 21 7:0 /var/lib/mysql /mnt rw - ext4 /dev/loop0 rw\n24 21 8:2 / /var/lib/mysql rw - ext4 /dev/sda2 rw\n"
+    )
+    found: list[str] = []
+
+    def run(argv: tuple[str, ...]) -> ExecResult:
+        script = argv[-1].replace("/proc/self/mountinfo", str(mounts))
+        found.append(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout)
+        return answer(found[-1])
+
+    docker.on("^exec .*mountinfo", run)
+    node.write_limit(None)
+    assert found == ["8:2"]
+
+
+class Host:
+    """The control groups and block devices of a host, in a folder: a disk 8:0 with a partition 8:1."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cgroup = root / "cgroup"
+        self.cgroup.mkdir()
+        disk, devices = root / "devices" / "sda", root / "block"
+        (disk / "sda1").mkdir(parents=True)
+        devices.mkdir()
+        (disk / "dev").write_text("8:0\n")
+        (disk / "sda1" / "partition").write_text("1\n")
+        (devices / "8:0").symlink_to(disk)
+        (devices / "8:1").symlink_to(disk / "sda1")
+
+    def group(self, path: str, file: str) -> Path:
+        """A control group's file."""
+        made = self.cgroup / path / file
+        made.parent.mkdir(parents=True, exist_ok=True)
+        made.touch()
+        return made
+
+    def limit(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        """Runs the script with this host in place of the real one."""
+        text = WRITE_LIMIT.replace("/sys/dev/block", str(self.root / "block")).replace("/cgroup", str(self.cgroup))
+        argv = ["bash", "-c", text, "limit", *words]
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("group", "file", "limited_to", "free"),
+    [
+        ("system.slice/docker-0abc.scope", "io.max", "8:0 wbps=1000", "8:0 wbps=max"),
+        ("docker/0abc", "io.max", "8:0 wbps=1000", "8:0 wbps=max"),
+        ("blkio/docker/0abc", "blkio.throttle.write_bps_device", "8:0 1000", "8:0 0"),
+        ("blkio/system.slice/docker-0abc.scope", "blkio.throttle.write_bps_device", "8:0 1000", "8:0 0"),
+        ("blkio/docker/fff/docker/0abc", "blkio.throttle.write_bps_device", "8:0 1000", "8:0 0"),
+    ],
+)
+@pytest.mark.parametrize("device", ["8:0", "8:1"])
+def test_the_limit_is_set_on_the_whole_disk_in_any_layout_of_control_groups(
+    host: Host, group: str, file: str, limited_to: str, free: str, device: str
+) -> None:
+    ours = host.group(group, file)
+    host.group(f"{group}/own-of-the-container", file)
+    host.group(group.replace("0abc", "9def"), file)
+    host.group(group.replace("blkio", "memory"), "memory.limit_in_bytes")
+    assert host.limit("0abc", device, "1000").returncode == 0 and ours.read_text() == f"{limited_to}\n"
+    assert host.limit("0abc", device, "").returncode == 0 and ours.read_text() == f"{free}\n"
+    assert host.limit("0abc").stdout == f"{ours}\n" and ours.read_text() == f"{free}\n", "without a device it looks"
+    others = [path for path in host.cgroup.rglob("*") if path.is_file() and path != ours]
+    assert others and not any(path.read_text() for path in others)
+
+
+@pytest.mark.parametrize(
+    ("group", "device", "said"),
+    [
+        ("docker/0abc", "0:45", "the data directory is not on a block device (0:45)"),
+        ("docker/other", "8:0", "no limit for block devices among the control groups of the container"),
+    ],
+)
+def test_what_cannot_be_limited_is_said_and_nothing_is_changed(host: Host, group: str, device: str, said: str) -> None:
+    file = host.group(group, "io.max")
+    ended = host.limit("0abc", device, "1000")
+    assert (ended.returncode, ended.stderr) == (1, f"{said}\n") and not file.read_text()
