@@ -1,0 +1,1 @@
+"""What faults share: their interface and registry, schedules and targets, the guard that heals."""

@@ -1,0 +1,137 @@
+"""What faults do to a node alike: run a script in it, end its server and start it again, change its limits."""
+
+import shlex
+from collections.abc import Mapping
+
+from sandbox.errors import MachineError
+from sandbox.faults.common.model import done, soon
+from sandbox.plan.library import Kind
+from sandbox.stack.protocol import ExecResult, Limits, NodeControl
+
+NODES: frozenset[Kind] = frozenset({"database", "replica", "proxy", "manager"})
+"""Kinds of nodes whose container can be broken; the client, which measures, is none of them."""
+SERVERS: frozenset[Kind] = frozenset({"database", "replica"})
+"""Kinds with a server under a supervisor (plan/supervisor.sh)."""
+DATA = "/var/lib/mysql"
+SERVER_PORT = 3306
+_PID_FILE = "/sandbox/server.pid"  # the supervisor writes it; its content is also the number of the process group
+_PROCESS_STATE = f"""\
+read -r pid <{_PID_FILE} && read -r stat <"/proc/$pid/stat" || exit
+stat=${{stat##*) }}
+printf '%s' "${{stat%% *}}"
+"""
+_LISTENING = f"cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{SERVER_PORT:04X} 0*:0000 0A'"
+
+
+def is_up(node: NodeControl) -> bool:
+    """Whether its container runs, and not merely exists or is paused."""
+    return node.state().startswith("running")
+
+
+def has_ended(node: NodeControl) -> bool:
+    """Whether its container ended, so that it can be started again."""
+    return node.state().startswith(("exited", "created", "dead"))
+
+
+def missing_end(node: NodeControl) -> str | None:
+    """What shows that the container has not ended."""
+    return None if has_ended(node) else f"its container is {node.state()}"
+
+
+def answer(node: NodeControl, script: str, timeout_s: float = 10.0) -> ExecResult:
+    """Runs a script in the container, however it ends. Raises SandboxError (exit 4) where it lasts longer than that."""
+    try:
+        return node.execute(script, timeout_s)
+    except TimeoutError as problem:
+        raise MachineError(f"{node.name} does not answer", f"no end after {timeout_s:g} s", "try: make ps") from problem
+
+
+def inside(node: NodeControl, script: str, what: str, timeout_s: float = 10.0) -> str:
+    """Output of a script in the container. Raises SandboxError (exit 4) where it fails or lasts longer than that."""
+    result = answer(node, script, timeout_s)
+    done(result, what)
+    return result.stdout
+
+
+def beside(node: NodeControl, script: str, what: str) -> str:
+    """Output of a script that runs in the node's network namespace. Raises SandboxError (exit 4) where it fails."""
+    try:
+        result = node.in_network(script)
+    except TimeoutError as problem:
+        raise MachineError(f"{what} failed", "no end after 10 s", "try: make ps") from problem
+    done(result, what)
+    return result.stdout
+
+
+def has_processes(node: NodeControl) -> bool:
+    """Whether its container runs or is paused: its network namespace and its control group end with its processes."""
+    return node.state().startswith(("running", "paused"))
+
+
+def process_state(node: NodeControl) -> str:
+    """Letter of the server's process, as ``T`` for stopped; empty where there is none. Source: proc(5), stat."""
+    return answer(node, _PROCESS_STATE).stdout.strip()
+
+
+def server_lives(node: NodeControl) -> bool:
+    """Whether the server's process exists, stopped or not."""
+    return process_state(node) not in ("", "Z", "X")
+
+
+def listens(node: NodeControl) -> bool:
+    """Whether anything listens on the server's port. Source: proc(5), /proc/net/tcp; state 0A is LISTEN."""
+    return answer(node, _LISTENING).code == 0
+
+
+def signal_server(node: NodeControl, name: str) -> None:
+    """Sends a signal to the server and all that it started, and not to its supervisor."""
+    # dash refuses `kill -STOP -- -PID`.
+    inside(node, f'kill -s {name} -- "-$(cat {_PID_FILE})"', f"SIG{name} to the server of {node.name}")
+
+
+def kill_server(node: NodeControl) -> None:
+    """Kills the server and keeps its container. Raises SandboxError (exit 4) where it does not end within seconds."""
+    node.signal("USR1")
+    if soon(lambda: "it still runs" if server_lives(node) else None):
+        raise MachineError(f"the server of {node.name} does not end", "it was killed, but still runs", "try: make ps")
+
+
+def start_without_server(node: NodeControl) -> None:
+    """Leaves the container running and its server ended, whatever they were."""
+    if has_ended(node):
+        node.start()
+        soon(lambda: None if server_lives(node) else "not there yet")  # until then the signal would be lost
+    kill_server(node)
+
+
+def revive(node: NodeControl) -> None:
+    """Starts a killed server again, or the container where that ended too; harmless where the server runs."""
+    if is_up(node):
+        node.signal("USR2")
+    elif has_ended(node):
+        node.start()
+
+
+def asking(statement: str) -> str:
+    """The script that runs a statement as root through the node's own client."""
+    return f"""\
+client=$(command -v mariadb || command -v mysql) || {{ echo 'there is no client here' >&2; exit 1; }}
+exec "$client" --defaults-file=/sandbox/client.cnf -N -B -e {shlex.quote(statement)}
+"""
+
+
+def limits_now(node: NodeControl) -> dict[str, str]:
+    """A container's limits as `restore_limits` takes them; an empty text for none."""
+    limits = node.limits()
+    return {"cpus": _text(limits.cpus), "memory_bytes": _text(limits.memory_bytes)}
+
+
+def restore_limits(node: NodeControl, before: Mapping[str, str]) -> None:
+    """Sets the limits that `limits_now` had read."""
+    if node.state() != "gone":
+        cpus, memory = before["cpus"], before["memory_bytes"]
+        node.limit(Limits(float(cpus) if cpus else None, int(memory) if memory else None))
+
+
+def _text(limit: float | None) -> str:
+    return "" if limit is None else str(limit)

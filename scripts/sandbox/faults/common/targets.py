@@ -1,0 +1,108 @@
+"""Which nodes a fault hits: words such as writer and minority, as the stack is now. Pure."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sandbox.errors import SandboxError, did_you_mean
+from sandbox.stack.protocol import ServerRole, StackNode
+
+WORDS = ("writer", "one-reader", "all-readers", "minority", "majority", "all", "proxy")
+_STEP = "try: make fault TARGET=writer"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNow:
+    """A group's nodes as they are now; ``members`` are the database nodes, without asynchronous replicas."""
+
+    servers: Sequence[str]
+    members: Sequence[str]
+    readers: Sequence[str]
+    """Every server that answers and is not the writer."""
+    proxies: Sequence[str]
+
+
+def choose(
+    word: str,
+    nodes: Sequence[StackNode],
+    roles: Mapping[str, ServerRole | None],
+    writer: str,
+    group_index: int,
+    seed: int,
+) -> list[str]:
+    """Names of the nodes that a target means, in the stack's order.
+
+    ``roles``: of every server, None for one that does not answer; ``writer``: who answered a write through the entry
+    point, whatever the others' roles are; ``seed`` draws among equals.
+
+    Raises SandboxError (exit 2) for an unknown word, or a target that the stack does not have.
+    """
+    if word not in WORDS:
+        return [_named(word, nodes)]
+    own = [node for node in nodes if node.group_index == group_index]
+    elsewhere = next((node.name for node in own if not node.has_container), None)
+    group = _group(own, roles, writer)
+    found = [elsewhere] if elsewhere else _meant(word, group, writer, seed)
+    if not found:
+        raise SandboxError(f"the stack has no target '{word}'", _reason(word, group), _STEP)
+    order = [node.name for node in nodes if node.name in found]
+    return [_named(name, nodes) for name in order or found]
+
+
+def minority_of(members: Sequence[str], seed: int) -> list[str]:
+    """As many of the members as are no majority, drawn; the rest is the majority of the same seed."""
+    return sorted(_draw("minority", seed).sample(sorted(members), max(0, (len(members) - 1) // 2)))
+
+
+def _meant(word: str, group: GroupNow, writer: str, seed: int) -> list[str]:
+    minority = minority_of(group.members, seed)
+    enough = len(group.members) > 1
+    meant = {
+        "writer": [writer],
+        "one-reader": [_draw(word, seed).choice(sorted(group.readers))] if group.readers else [],
+        "all-readers": group.readers,
+        "minority": minority,
+        "majority": [name for name in group.members if name not in minority] if enough else [],
+        "all": group.servers,
+        "proxy": group.proxies[:1],
+    }
+    return list(meant[word])
+
+
+def _group(own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], writer: str) -> GroupNow:
+    servers = [node.name for node in own if node.is_server]
+    return GroupNow(
+        servers,
+        [node.name for node in own if node.kind == "database"],
+        [name for name in servers if name != writer and roles.get(name) is not None],
+        [node.name for node in own if node.kind == "proxy" and node.port is not None],  # one without helps another
+    )
+
+
+def _named(name: str, nodes: Sequence[StackNode]) -> str:
+    node = next((node for node in nodes if node.name == name), None)
+    can_break = [node.name for node in nodes if node.has_container and node.kind != "client"]
+    if node is None:
+        raise SandboxError(f"there is no target '{name}'", did_you_mean(name, [*WORDS, *can_break]), _STEP)
+    if name in can_break:
+        return name
+    if node.kind == "client":
+        known = f"it measures what the others do; nodes that can be hit: {', '.join(can_break)}"
+        raise SandboxError(f"{name} is no target", known, _STEP)
+    known = "somebody else runs it: break it there, and use the fault by-hand"
+    raise SandboxError(f"{name} has no container here", known, "try: make ps")
+
+
+def _reason(word: str, group: GroupNow) -> str:
+    members = ", ".join(group.members) or "none"
+    return {
+        "one-reader": "no server that answers is besides the writer",
+        "all-readers": "no server that answers is besides the writer",
+        "minority": f"a minority needs three database nodes; here: {members}",
+        "majority": f"a majority needs two database nodes; here: {members}",
+        "proxy": "its group has no proxy",
+    }.get(word, f"servers of its group: {', '.join(group.servers) or 'none'}")
+
+
+def _draw(word: str, seed: int) -> random.Random:
+    return random.Random(f"{word} {seed}")  # noqa: S311  (a choice, not a secret)

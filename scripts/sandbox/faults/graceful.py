@@ -1,0 +1,29 @@
+"""graceful: a node is shut down in order."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+
+from sandbox.faults.common.model import Ending, Fault, Scene, soon
+from sandbox.faults.common.node import NODES, has_ended, missing_end
+from sandbox.plan.library import Kind
+from sandbox.stack.protocol import NodeControl
+
+
+class Graceful(Fault):
+    """The server shuts down in order: it ends its connections, leaves its cluster, and its address vanishes."""
+
+    kinds: ClassVar[frozenset[Kind]] = NODES
+    ending: ClassVar[Ending] = "ends the container"
+    grace_s: float = Field(default=60, ge=1, le=600, description="seconds after which it is killed")
+
+    def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
+        node.stop(self.grace_s)
+
+    def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
+        return soon(lambda: missing_end(node))
+
+    def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
+        if has_ended(node):
+            node.start()

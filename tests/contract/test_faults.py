@@ -1,0 +1,84 @@
+"""Every fault file and every fault profile: found by itself, with help, described options with units."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sandbox.faults.common.model import Fault
+from sandbox.faults.common.registry import fault_files, fault_named, help_of, names, options_of
+from sandbox.faults.common.targets import WORDS
+from sandbox.places import CHECKOUT, yaml_files
+from sandbox.run.schedule import LONGEST_S, SAME, read_profile
+
+KINDS = fault_files()
+FOLDER = CHECKOUT / "scripts" / "sandbox" / "faults"
+PROFILES = yaml_files([CHECKOUT / "profiles" / "faults"])
+SHIPPED = {
+    *("server-crash", "host-loss", "hang", "graceful", "isolated-writer"),
+    *("unplug", "reset", "packet-loss", "slow-writer", "flapping"),
+    *("promotion", "switchover", "rolling-restart", "link-cut-then-crash"),
+}
+UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|port|page)$")
+
+
+def test_the_faults_of_the_specification_are_there() -> None:
+    expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk disk-full"
+    assert set(f"{expected} out-of-memory slow-node corruption sql by-hand".split()) <= set(names())
+
+
+def test_every_file_is_a_fault_of_its_name() -> None:
+    files = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
+    assert {name.replace("-", "_") for name in KINDS} == files
+    assert {kind.__module__.rpartition(".")[2] for kind in KINDS.values()} == files
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_has_one_class_with_one_line_of_help(name: str) -> None:
+    kind = KINDS[name]
+    assert kind.__doc__ and kind.__doc__ != Fault.__doc__ and "\n" not in kind.__doc__
+    assert help_of(name).endswith(".") and len(help_of(name)) <= 120
+    module = Path(FOLDER / f"{name.replace('-', '_')}.py").read_text()
+    assert len(re.findall(r"^class ", module, re.MULTILINE)) == 1
+    assert module.startswith(f'"""{name}: ')
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_its_options_are_described_bounded_and_have_a_default(name: str) -> None:
+    for option, field in KINDS[name].model_fields.items():
+        assert options_of(name)[option], option
+        assert not field.is_required() or (name, option) == ("sql", "statement")
+        if field.annotation in (int, float):
+            bounds = {type(each).__name__ for each in field.metadata}
+            assert UNITS.search(option), f"{option} has no unit"
+            assert bounds & {"Ge", "Gt"} and bounds & {"Le", "Lt"}, option
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_it_hits_some_node_but_never_the_client(name: str) -> None:
+    kinds = KINDS[name].kinds
+    assert "database" in kinds and not kinds & {"client", "monitor"}
+
+
+@pytest.mark.parametrize("name", sorted({*KINDS} - {"sql"}))
+def test_it_can_be_made_without_options(name: str) -> None:
+    assert fault_named(name) == fault_named(name, fault_named(name).model_dump(exclude_none=True))
+
+
+def test_the_profiles_are_there() -> None:
+    assert set(PROFILES) >= SHIPPED
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_loads_and_is_a_schedule(name: str) -> None:
+    profile = read_profile(PROFILES[name])
+    steps = profile.schedule(1).steps
+    assert profile.title and "\n" not in profile.title
+    assert steps[0].at_s >= 10, "time for a baseline"
+    assert all((step.end_s or 0) <= LONGEST_S for step in steps)
+    assert {step.target for step in steps} <= {*WORDS, SAME}
+
+
+@pytest.mark.parametrize("name", sorted({*PROFILES} & {*KINDS}))
+def test_a_profile_with_a_faults_name_is_that_fault_once(name: str) -> None:
+    assert [step.fault for step in read_profile(PROFILES[name]).schedule().steps] == [name]
