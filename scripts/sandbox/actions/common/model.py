@@ -1,0 +1,96 @@
+"""The interface of an action, and what it acts on: the servers of one group, and why it may be refused."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import BaseModel, ConfigDict
+
+from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.sql import ask, targets_of
+
+_PAUSE_S = 0.2
+_ANSWER_S = 1.0
+_SILENT = (None, *range(2000, 3000))
+"""Error codes of the client itself: no server has said anything. Source: MySQL's manual, "Client Error Message"."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What an action acts on. ``servers``: database servers of the group; ``targets``: the nodes that were chosen.
+
+    ``ended``: set when the trial needs the action no more; it then stops at the next point where it can.
+    """
+
+    stack: RunningStack
+    client: str
+    servers: Sequence[StackNode]
+    targets: Sequence[str]
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def members(self) -> list[StackNode]:
+        """The servers of the database term, without asynchronous replicas."""
+        return [node for node in self.servers if node.kind == "database"]
+
+    @property
+    def topology(self) -> str:
+        """Of the group: ``single``, ``galera`` or ``gr``."""
+        return next((node.topology for node in self.members if node.topology), "single")
+
+    def places(self) -> tuple[StackNode | None, list[StackNode]]:
+        """The server of the group that is the writer now, and those that are readers."""
+        roles = self.stack.roles()
+        writer = next((node for node in self.servers if roles.get(node.name) == "writer"), None)
+        return writer, [node for node in self.servers if roles.get(node.name) == "reader"]
+
+    def answers(self, node: StackNode) -> bool:
+        """Whether a server answers over the network, as the client node sees it."""
+        address = self.stack.control(node.name).address()
+        if address is None:  # its name is gone, too, and to look it up would take long
+            return False
+        at = targets_of([replace(node, host=address)])
+        try:
+            answers = ask(self.stack, self.client, at, ["SELECT 1"], _ANSWER_S).values()
+        except TimeoutError:
+            return False
+        return not any(each.error and each.error_code in _SILENT for each in answers)
+
+    def wait_for(self, met: Callable[[], bool], limit_s: float, pause_s: float = _PAUSE_S) -> bool:
+        """Whether a condition was met within the limit. Raises ActionRefusedError where the trial ends meanwhile."""
+        end = time.monotonic() + limit_s
+        while not met():
+            if self.ended.is_set():
+                raise ActionRefusedError("it was given up", "the trial ended")
+            if time.monotonic() > end:
+                return False
+            time.sleep(pause_s)
+        return True
+
+
+class ActionRefusedError(SandboxError):
+    """An action that is not possible now, and why."""
+
+    def __init__(self, what: str, known: str) -> None:
+        super().__init__(what, known, "try: make ps   (shows the role of every server)", ExitCode.FAILED)
+
+
+class Action(BaseModel, ABC):
+    """What an operator does. Its fields are its parameters, with their units in the names."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @abstractmethod
+    def perform(self, operation: Operation) -> str:
+        """Does it; one sentence about what was done.
+
+        Raises ActionRefusedError where it is not possible, SandboxError (exit 4) where a server does not answer.
+        """
+
+
+def not_answered(name: str, limit_s: float) -> MachineError:
+    """The error of a server that was asked in vain."""
+    return MachineError(f"{name} does not answer", f"no answer within {limit_s:g} s", "try: make ps")

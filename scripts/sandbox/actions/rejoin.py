@@ -1,0 +1,51 @@
+"""Rejoining: a server that neither writes for its group nor follows it becomes a replica of its writer."""
+
+from pydantic import Field
+
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.replication import Replica, replication_password
+
+_START_LIMIT_S = 10.0
+
+
+class Rejoin(Action):
+    """Every server of the group that follows nobody, the writer apart, follows the writer from what it holds on.
+
+    Refused where it holds transactions that the writer lacks: they would be lost, or break replication later.
+    """
+
+    wait_s: float = Field(
+        default=30.0, ge=0, le=600, description="seconds to wait for servers that do not answer yet; then without them"
+    )
+
+    def perform(self, operation: Operation) -> str:
+        """Nothing to do is no failure."""
+        if operation.topology != "single":
+            return "a member of a cluster rejoins by itself"
+        operation.wait_for(lambda: all(map(operation.answers, operation.servers)), self.wait_s)
+        writer, _ = operation.places()
+        if writer is None:
+            raise ActionRefusedError("there is no writer to rejoin", "a group needs one server that takes writes")
+        others = [node for node in operation.servers if node.name != writer.name and operation.answers(node)]
+        apart = [each for each in (Replica(operation, node) for node in others) if not each.status().source]
+        for each in apart:
+            extra = Replica(operation, writer).lacks(each.held())
+            if extra:
+                raise ActionRefusedError(f"{each.name} holds what {writer.name} lacks: {extra}", "it must be rebuilt")
+        password = replication_password(operation) if apart else ""
+        for each in apart:
+            each.become_read_only()
+            each.follow(writer, password)
+            self._check(operation, each)
+        return f"rejoined: {', '.join(each.name for each in apart)}" if apart else "every server is in its place"
+
+    def _check(self, operation: Operation, replica: Replica) -> None:
+        """MariaDB finds out at the source whether the histories are one."""
+
+        def settled() -> bool:
+            status = replica.status()
+            return bool(status.error) or status.is_receiving
+
+        operation.wait_for(settled, _START_LIMIT_S)
+        if error := replica.status().error:
+            raise ActionRefusedError(f"{replica.name} cannot follow: {error}", "its history is not the writer's")

@@ -1,0 +1,56 @@
+"""Planned switchover: another server becomes the writer while every server is well, and no transaction is lost."""
+
+from collections.abc import Sequence
+
+from sandbox.actions.common.gtid import transactions
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.replication import Replica
+from sandbox.actions.promote import follow
+from sandbox.errors import SandboxError
+from sandbox.stack.protocol import StackNode
+
+_CATCH_UP_LIMIT_S = 30.0
+_SWITCH_LIMIT_S = 60.0
+
+
+class Switchover(Action):
+    """Another server becomes the writer, once it has all that the old one has written.
+
+    Group Replication elects the chosen secondary. With asynchronous replication the writer stops taking writes, a
+    replica applies what it had written and takes its place, and all others follow it, the old writer too.
+    """
+
+    def perform(self, operation: Operation) -> str:
+        """Refused for Galera, whose members all take writes: which one gets them is the proxy's choice."""
+        if operation.topology == "galera":
+            raise ActionRefusedError("every member of the cluster takes writes", "its proxy chooses who gets them")
+        writer, readers = operation.places()
+        if operation.topology == "gr":  # an asynchronous replica behind the group is no member of it
+            readers = [node for node in readers if node.kind == "database"]
+        if writer is None or not readers:
+            names = ", ".join(node.name for node in readers) or "none"
+            known = f"writer now: {writer.name if writer else 'none'}; readers: {names}"
+            raise ActionRefusedError("a switchover needs a writer and a reader", known)
+        switched = self._in_group if operation.topology == "gr" else self._in_replication
+        return f"{switched(operation, writer, readers)} is the writer, instead of {writer.name}"
+
+    def _in_group(self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]) -> str:
+        """Source: MySQL's manual, "Changing the Primary"; running transactions on the old one end first."""
+        chosen = readers[0]
+        identity = Replica(operation, chosen).run("SELECT @@server_uuid AS id")["id"]
+        statement = f"SELECT group_replication_set_as_primary('{identity}') AS done"
+        Replica(operation, writer).run(statement, _SWITCH_LIMIT_S)
+        return chosen.name
+
+    def _in_replication(self, operation: Operation, writer: StackNode, readers: Sequence[StackNode]) -> str:
+        old, replicas = Replica(operation, writer), [Replica(operation, node) for node in readers]
+        chosen = max(replicas, key=lambda each: transactions(each.held()))
+        try:
+            old.become_read_only()
+            chosen.catch_up_with(old.held(), _CATCH_UP_LIMIT_S)
+        except SandboxError:
+            old.become_writable()
+            raise
+        chosen.become_writer()
+        follow(operation, chosen.node, [each for each in (old, *replicas) if each is not chosen])
+        return chosen.name

@@ -1,0 +1,55 @@
+"""Every server is restarted in turn, and started again whatever happens."""
+
+import pytest
+
+from sandbox.actions.rolling_restart import RollingRestart
+from sandbox.errors import MachineError
+from unit.actions.scripted import Clock, group, operation, refused
+
+
+def test_readers_first_and_the_writer_last() -> None:
+    stack = group()
+    said = RollingRestart(grace_s=20).perform(operation(stack))
+    assert said == "restarted in turn: replica1, replica2, mysql1"
+    assert stack.heard == [
+        "stop replica1 20", "start replica1", "stop replica2 20", "start replica2",
+        "stop mysql1 20", "start mysql1",
+    ]  # fmt: skip
+
+
+def test_the_next_one_follows_when_all_are_ready_again(clock: Clock) -> None:
+    stack = group(replicas=1)
+    stack.unready = [set(), {"replica1"}, {"mysql1", "replica1"}, set()]
+    RollingRestart().perform(operation(stack))
+    assert clock.now == pytest.approx(101), "two looks, each half a second"
+
+
+def test_one_that_was_not_ready_before_is_not_waited_for() -> None:
+    stack = group()
+    stack.unready = [{"client1"}]
+    assert RollingRestart().perform(operation(stack)).startswith("restarted in turn")
+
+
+def test_it_stops_after_one_that_does_not_come_back() -> None:
+    stack = group()
+    stack.unready = [set(), {"replica1"}]
+    error = refused(RollingRestart(ready_limit_s=5), operation(stack))
+    assert error.lines()[:2] == ["it stopped after replica1", "not ready within 5 s: replica1"]
+    assert stack.heard == ["stop replica1 60", "start replica1"]
+
+
+def test_one_that_cannot_be_stopped_is_started_all_the_same() -> None:
+    stack = group()
+    stack.controls["replica1"].fails = "stop"
+    with pytest.raises(MachineError, match="docker stop failed"):
+        RollingRestart().perform(operation(stack))
+    assert stack.heard == ["stop replica1 60", "start replica1"]
+
+
+def test_it_ends_with_the_trial_between_two_servers(clock: Clock) -> None:
+    stack = group()
+    stack.unready = [set(), {"replica1"}]
+    given = operation(stack)
+    clock.then = given.ended.set
+    assert refused(RollingRestart(), given).what == "it was given up"
+    assert stack.heard == ["stop replica1 60", "start replica1"]
