@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from sandbox.plan.images import ImageOrigin
+from sandbox.results.trial.models import Figures, LedgerCounts
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
 Verdict = Literal["pass", "fail", "unknown", "skipped"]
@@ -143,6 +144,32 @@ class Metrics(Part):
     """Of the client node: the load generator, and the sampler."""
     by_kind: dict[str, KindMetrics] | None = None
     """By kind of transaction; null where the load does not distinguish kinds."""
+    rto_ms: float | None = None
+    """From the first injection to the end of the first outage, by writes on pooled connections; 0 without an outage.
+    This one and all below: of a trial (docs/failover.md); null where nothing breaks, and where undefined."""
+    rto_new_connection_ms: float | None = None
+    """The same, by writes that open a connection each."""
+    outage_first_ms: float | None = None
+    outage_longest_ms: float | None = None
+    outage_total_ms: float | None = None
+    election_ms: float | None = None
+    """From the first injection to the first observation of a new writer; null where the writer stayed."""
+    brownout_ms: float | None = None
+    """From the end of the first outage to the first of five seconds whose p99 is below twice the baseline's."""
+    redundancy_ms: float | None = None
+    """From the first injection to the moment when every node is ready again and has caught up."""
+    lag_max_ms: float | None = None
+    write_errors: int | None = None
+    """Writes that failed or whose outcome is unknown, from the first injection on."""
+    read_errors: int | None = None
+    lost: int | None = None
+    """Acknowledged writes that the writer does not have in the end."""
+    phantom: int | None = None
+    duplicate: int | None = None
+    stale: int | None = None
+    """Reads that missed a write acknowledged before they began."""
+    lateness_p99_ms: float | None = None
+    """Of the probe's slots before the first injection."""
 
 
 class HostLoad(Part):
@@ -202,6 +229,68 @@ class CheckRecord(Part):
     detail: str
 
 
+class TrialStep(Part):
+    """One step of a trial's schedule as it went, a fault or an action; times on the probe's clock, ms."""
+
+    fault: str | None = None
+    action: str | None = None
+    target: str
+    nodes: list[str]
+    """The nodes that the target meant then."""
+    options: dict[str, str | int | float | bool]
+    at_s: float
+    """When it was due, from the first acknowledged writes on."""
+    began_ms: float
+    ended_ms: float
+    """When the injection was complete, or the action done or refused."""
+    healed_ms: float | None = None
+    """Null for an action."""
+    outcome: str | None = None
+    """What an action did, or why it did not, in a sentence; null for a fault."""
+    refused: bool = False
+    """Whether an action was refused or failed."""
+
+    @property
+    def name(self) -> str:
+        """Of its fault or action."""
+        return self.fault or self.action or ""
+
+
+class WritersSeen(Part):
+    """From when on which nodes took writes, as the observers saw it; on the probe's clock."""
+
+    at_ms: float
+    nodes: list[str]
+
+
+class TrialRecord(Part):
+    """What broke in a run, and what the probe and its ledger show (docs/failover.md); times on the probe's clock."""
+
+    steps: list[TrialStep]
+    t0_ms: float | None
+    """Start of the first fault or action."""
+    end_ms: float | None = None
+    whole_ms: float | None = None
+    """When every node was ready again and had caught up; null: not within the limit."""
+    direct: bool
+    """Whether the probe knew all servers and tried the next one itself; else it went through one proxy."""
+    rates: dict[str, int]
+    """Slots in a second, by stream."""
+    timeout_s: float
+    load_rate_per_s: int | None = None
+    """Null for an idle trial, and for a load without a rate."""
+    load_starts: int | None = None
+    """How often the load was started; it ends with a lost connection. Null for an idle trial."""
+    writers: list[WritersSeen] = Field(default_factory=list)
+    moved: dict[str, str] = Field(default_factory=dict)
+    """Nodes whose address changed, each with the new one."""
+    clock_uncertainty_ms: float | None = None
+    """Of t0 and of all that was done from outside, on the probe's clock."""
+    figures: Figures | None = None
+    """Null where the probe's log could not be judged; this one and the next."""
+    ledger: LedgerCounts | None = None
+
+
 class Record(Part):
     """One cell in one block. JSON Schema: ``tests/golden/record.schema.json``."""
 
@@ -226,6 +315,8 @@ class Record(Part):
     checks: list[CheckRecord]
     files: dict[str, str]
     """The files next to the record: label → path relative to the record."""
+    trial: TrialRecord | None = None
+    """Null in a run in which nothing breaks."""
 
     @property
     def counts(self) -> bool:

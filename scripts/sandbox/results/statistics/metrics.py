@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scale = Literal["ratio", "difference"]
+TRIAL_TIMES = (
+    *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms", "election_ms"),
+    *("brownout_ms", "redundancy_ms", "lag_max_ms", "lateness_p99_ms"),
+)
+"""Times of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
+TRIAL_COUNTS = ("write_errors", "read_errors", "lost", "phantom", "duplicate", "stale")
 PROCESSOR_TIME = ("server_cpu_ms_per_tx", "proxy_cpu_ms_per_tx", "client_cpu_ms_per_tx")
 """The cost of a transaction, whatever else runs on the machine (docs/statistics.md, rule 11)."""
 
@@ -53,6 +59,8 @@ METRICS = {
         Metric("tps_sd_1s", "1/s", False, "difference", 1.0),
         *(Metric(name, "1/run", False, "difference", 1.0) for name in ("errors", "conflicts", "reconnects")),
         *(Metric(name, "ms", False) for name in PROCESSOR_TIME),
+        *(Metric(name, "ms", False, "difference", 50.0) for name in TRIAL_TIMES),
+        *(Metric(name, "1/run", False, "difference", 1.0) for name in TRIAL_COUNTS),
     )
 }
 """By name in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""

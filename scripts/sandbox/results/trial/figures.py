@@ -188,12 +188,14 @@ def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> d
 def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, float]:
     """± of each figure, ms: Δ for an outage and an RTO, Δ for each outage of the sum, Δ + the observers' for election.
 
+    Δ of pooled writes is at least the pace at which a pool opens connections.
     That of a brownout is the second that its percentiles are of.
     """
-    observer = _observer_us(log) / 1000
+    observer, opening = _observer_us(log) / 1000, 1000 * float(log.request.get("opening_s", 0.0))
     found = {_RTO[stream]: each.delta_us / 1000 for stream, each in of_stream.items()}
     if "pooled" in of_stream:
-        delta, gaps = of_stream["pooled"].delta_us / 1000, of_stream["pooled"].gaps
+        delta, gaps = max(opening, of_stream["pooled"].delta_us / 1000), of_stream["pooled"].gaps
+        found[_RTO["pooled"]] = delta
         found |= {"outage_first_ms": delta, "outage_longest_ms": delta, "outage_total_ms": delta * max(1, len(gaps))}
         found["brownout_ms"] = _SECOND_US / 1000
     slot = min((each.delta_us for each in of_stream.values()), default=0.0) / 1000

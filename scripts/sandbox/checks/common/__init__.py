@@ -1,0 +1,1 @@
+"""What checks share: the evidence that they judge, and how all of them are run."""

@@ -1,0 +1,18 @@
+"""Every acknowledged write is on the writer in the end, and on every reader once it has caught up."""
+
+from sandbox.checks.common.model import Evidence, Finding, of_acked, shown, unread
+
+
+def judge(evidence: Evidence) -> Finding:
+    """Acknowledged − present. Under asynchronous replication or relaxed flushing, a loss is a result of the setup."""
+    ledger = evidence.ledger
+    if ledger is None or ledger.lost is None:
+        return "unknown", unread(evidence)
+    if ledger.lost.count:
+        return "fail", f"{of_acked(ledger, ledger.lost)} are not on the writer: {shown(ledger.lost)}"
+    caught_up = {node: each for node, each in ledger.lost_on_readers.items() if node not in evidence.behind}
+    missing = {node: each for node, each in caught_up.items() if each.count}
+    if missing:
+        text = "; ".join(f"{node} lacks {each.count:,}: {shown(each)}" for node, each in missing.items())
+        return "fail", f"acknowledged, on the writer, but not on every reader: {text}"
+    return "pass", f"all {ledger.acked:,} acknowledged writes are on every node that was read"

@@ -1,0 +1,13 @@
+"""No write that was refused is there in the end."""
+
+from sandbox.checks.common.model import Evidence, Finding, shown, unread
+
+
+def judge(evidence: Evidence) -> Finding:
+    """Failed ∩ present: the server said that it rolled the write back, and kept it."""
+    ledger = evidence.ledger
+    if ledger is None or ledger.phantom is None:
+        return "unknown", unread(evidence)
+    if ledger.phantom.count:
+        return "fail", f"{ledger.phantom.count:,} refused writes are there: {shown(ledger.phantom)}"
+    return "pass", f"none of {ledger.failed:,} refused writes is there"
