@@ -3,12 +3,12 @@
 import subprocess
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox import __version__
-from sandbox.errors import ExitCode, MachineError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record, Status
@@ -17,7 +17,8 @@ from sandbox.run import counters, judge
 from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
-from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack
+from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack, prove_settings
+from sandbox.run.trial import TRIAL_STEPS
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.model import Event, Outcome, Progress, Session, WorkloadError
 from sandbox.workloads.common.prepared import without_watermark, write_watermark
@@ -47,7 +48,7 @@ def bench(
     opening, started = open_stack(stack, request, on_event), now()
     manifest = Manifest(
         kind="bench",
-        slug=slug_of(f"{stack.profile}-{request.workload.name}"),
+        slug=slug_of(f"{stack.profile}-{'trial' if request.trial else request.workload.name}"),
         profile=stack.profile,
         command=list(request.command),
         started_utc=started,
@@ -66,18 +67,25 @@ def execute(run: Run, result: ResultFolder) -> Record:
 
     Raises SecretFoundError for a record that would contain a password.
     """
+    status: Status = "failed"
+    reason: str | None = None
     try:
-        status, reason = _take_steps(run)
+        with run.closing:
+            status, reason = _take_steps(run, TRIAL_STEPS if run.request.trial else STEPS)
     except Exception as error:
-        _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
-        raise
+        if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
+            _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
+            raise
+        # Of what ends with the run: a fault that cannot be healed.
+        status = "interrupted" if status == "interrupted" else "infra_error"
+        reason = "; ".join(filter(None, (reason, f"{error.what}: {error.known}")))
     return _leave(run, result, status, reason)
 
 
-def _take_steps(run: Run) -> tuple[Status, str | None]:
-    name = next(iter(STEPS))
+def _take_steps(run: Run, steps: Mapping[str, Callable[[Run], None]]) -> tuple[Status, str | None]:
+    name = next(iter(steps))
     try:
-        for name, step in STEPS.items():
+        for name, step in steps.items():
             run.session.on_event(Progress(name, "begins"))
             step(run)
     except RunEndedError as end:
@@ -90,9 +98,6 @@ def _take_steps(run: Run) -> tuple[Status, str | None]:
         return "infra_error", f"{error.what}: {error.known}"
     except KeyboardInterrupt:
         return "interrupted", f"interrupted during {name}"
-    finally:
-        if run.sampler is not None:
-            run.sampler.close()
     return "ok", None
 
 
@@ -114,14 +119,6 @@ def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -
     record = compose_record(run, status, reason)
     result.save(record, run.secrets)
     return record
-
-
-def prove_settings(run: Run) -> None:
-    """Asks the live servers whether every setting is in effect; without one, the run would measure something else."""
-    check = judge.settings_in_effect(run.stack.prove_settings())
-    run.checks.append(check)
-    if check.verdict == "fail":
-        raise RunEndedError("failed", f"setting not in effect: {check.detail}")
 
 
 def prepare(run: Run) -> None:
@@ -206,6 +203,7 @@ def _sampler(run: Run) -> Sampler:
         watched = {condition.status for condition in run.request.conditions}
         path = run.keep("samples", "samples.jsonl")
         run.sampler = Sampler(run.stack, run.session.client, run.live_servers, path, watched)
+        run.closing.callback(run.sampler.close)
     return run.sampler
 
 

@@ -103,6 +103,7 @@ def compose_record(run: Run, status: Status, reason: str | None) -> Record:
         environment=run.environment,
         checks=[check.model_copy(update={"detail": mask(check.detail, run.secrets)}) for check in run.checks],
         files=dict(run.files),
+        trial=run.trial,
     )
 
 

@@ -3,16 +3,20 @@
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 from sandbox.errors import MachineError, SandboxError
-from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status
+from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
 from sandbox.results.store import ResultFolder
 from sandbox.run.counters import ServerState, Usage
-from sandbox.run.judge import Condition
+from sandbox.run.judge import Condition, settings_in_effect
+from sandbox.run.probe import ProbeRates, RunningProbe
 from sandbox.run.sampler import Sampler
+from sandbox.run.schedule import Schedule, Step
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import Event, Parameters, PreparedData, Second, Session, Workload
 from sandbox.workloads.common.registry import NamedWorkload
@@ -35,6 +39,8 @@ class BenchRequest:
     """Conditions that the run's samples must meet for the run to be valid."""
     schema: str | None = None
     """Schema of the data on an external server; None: the one in its address."""
+    trial: "TrialRequest | None" = None
+    """None: a bench, in which nothing breaks."""
 
     @property
     def data_need(self) -> PreparedData | None:
@@ -45,6 +51,59 @@ class BenchRequest:
     def consumes_data(self) -> bool:
         """Whether the load uses its data up, so that it is made again for each phase."""
         return self.workload.workload.consumes_data
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """What breaks during a run. ``loaded``: beside the probe, the workload at half of what the stack reaches.
+
+    ``redundancy_limit_s``: how long the stack may take to be whole again after the last heal.
+    """
+
+    schedule: Schedule
+    loaded: bool = False
+    rates: ProbeRates = field(default_factory=ProbeRates)
+    timeout_s: float = 2.0
+    redundancy_limit_s: float = 180.0
+
+
+@dataclass
+class StepTimes:
+    """A step of a schedule as it went, on the probe's clock, µs. ``ended_us``: of an action, when it was done."""
+
+    step: Step
+    nodes: list[str]
+    began_us: float
+    ended_us: float
+    healed_us: float | None = None
+    outcome: str | None = None
+    """What an action did, or why it did not."""
+    refused: bool = False
+
+
+@dataclass
+class Timeline:
+    """What happened when in a trial, on the probe's clock, µs."""
+
+    steps: list[StepTimes] = field(default_factory=list)
+    whole_us: float | None = None
+    """When every node was ready again; None: not within the limit."""
+    end_us: float | None = None
+    """When the probe was stopped."""
+    clock_us: float | None = None
+    """By how much these times can be wrong."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Nodes whose address has changed, each with the new one."""
+
+
+class LoadAlongside(Protocol):
+    """The load beside the probe: its target rate, None where the workload has none; and how often it was started."""
+
+    rate_per_s: int | None
+    starts: int
+
+    def save(self, path: Path, probe_us: Callable[[int], float]) -> None:
+        """Writes what it did in each second; ``probe_us``: a time on our monotonic clock, ns, on the probe's."""
 
 
 class RunEndedError(Exception):
@@ -97,6 +156,13 @@ class Run(Opening):
     environment: Environment = field(default_factory=Environment)
     """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
+    trial: TrialRecord | None = None
+    """This one and the next three: of a run in which something breaks."""
+    timeline: Timeline = field(default_factory=Timeline)
+    probe: RunningProbe | None = None
+    load: LoadAlongside | None = None
+    closing: ExitStack = field(default_factory=ExitStack)
+    """What the steps have started beside the stack; it ends with the run, the latest first."""
 
     @property
     def workload(self) -> Workload:
@@ -196,3 +262,11 @@ def _writer(
         what = f"group {entry.group_index} of stack {stack} has no writer"
         raise MachineError(what, text or "none of its servers is running", "try: make ps")
     return replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, via="writer", multiplexes=False)
+
+
+def prove_settings(run: Run) -> None:
+    """Asks the live servers whether every setting is in effect; without one, the run would measure something else."""
+    check = settings_in_effect(run.stack.prove_settings())
+    run.checks.append(check)
+    if check.verdict == "fail":
+        raise RunEndedError("failed", f"setting not in effect: {check.detail}")

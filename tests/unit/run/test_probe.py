@@ -36,7 +36,7 @@ def _load() -> ModuleType:
 
 
 probe = _load()
-streams = probe.streams
+links, streams = probe.links, probe.streams
 
 
 def error(code: int) -> Exception:
@@ -161,7 +161,7 @@ class FakeServers(dict[str, FakeServer]):
         return FakeConnection(self[given["host"]])
 
     def open_socket(self, address: str, port: int, deadline_s: float) -> Any:
-        """Instead of probe_streams.open_socket."""
+        """Instead of probe_links.open_socket."""
         self[address].reach("connect", deadline_s)
         return SimpleNamespace(deadline_s=deadline_s)
 
@@ -171,7 +171,7 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
     """Servers that PyMySQL, and the probe's own sockets, lead to."""
     found = FakeServers()
     monkeypatch.setattr(pymysql, "connect", found.connect)
-    monkeypatch.setattr(streams, "open_socket", found.open_socket)
+    monkeypatch.setattr(links, "open_socket", found.open_socket)
     return found
 
 
@@ -190,7 +190,7 @@ class Rig:
     def __init__(self, servers: FakeServers, write: Sequence[str], read: Sequence[str] = (), **changed: Any) -> None:
         self.servers, self.lines, self.clock = servers, list[list[str]](), Manual()
         self.memory = streams.Memory()
-        values = {"timeout_s": 0.05, "transaction": False, **changed}
+        values = {"timeout_s": 0.05, "transaction": False, "opening_s": 0.0, **changed}
         self.shared = streams.Shared(self.line, self.clock, self.memory, **values)
         self.addresses = {name: name for name in servers}
         self.pooled = streams.Route([streams.Entry(name, 3306) for name in write])
@@ -285,9 +285,9 @@ def test_too_late_for_the_statement_is_a_failure_before_it(servers: FakeServers)
 
 
 def test_an_error_without_a_number_has_a_name() -> None:
-    assert streams.code_of(pymysql.err.InternalError("Packet sequence number wrong")) == "InternalError"
-    assert streams.code_of(IndexError()) == "IndexError"
-    assert streams.outcome_of("InternalError", True, False) == "unknown"
+    assert links.code_of(pymysql.err.InternalError("Packet sequence number wrong")) == "InternalError"
+    assert links.code_of(IndexError()) == "IndexError"
+    assert links.outcome_of("InternalError", True, False) == "unknown"
 
 
 def test_the_intent_is_written_first_and_both_lines_have_what_they_must(servers: FakeServers) -> None:
@@ -540,7 +540,7 @@ class Loop:
         self.lines: list[tuple[object, ...]] = []
         self.ending, self.clock = probe.Ending(), probe.Clock()
         line = lambda *fields: self.lines.append(fields)  # noqa: E731
-        shared = streams.Shared(line, self.clock, streams.Memory(), timeout_s, False)
+        shared = streams.Shared(line, self.clock, streams.Memory(), timeout_s, False, 0.0)
         self.slots = probe.Slots(source, rate, start_us, shared, self.ending)
 
     def wait(self) -> None:
@@ -799,7 +799,7 @@ def request(option_file: str, **changed: Any) -> dict[str, Any]:
         "schema": "sbtest", "user_file": option_file, "root_file": option_file, "seconds_limit": 60, "timeout_s": 2.0,
         "rates": {"pooled": 200, "fresh": 50, "writer": 200, "reader": 200}, "write": [entry], "read": [entry],
         "observe": [{**entry, "topology": "single", "family": "mariadb"}], "observe_interval_s": 0.02,
-        "transaction": False, "seed": 7, "first_op": 1000, **changed,
+        "transaction": False, "opening_s": 0.0, "seed": 7, "first_op": 1000, **changed,
     }  # fmt: skip
 
 
@@ -898,7 +898,7 @@ def test_the_process_ends_on_term(tmp_path: Path) -> None:
 
 def test_a_wait_ends_at_the_deadline_though_bytes_come_in() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        opened = streams.open_socket(*listening.getsockname(), time.monotonic() + 0.15)
+        opened = links.open_socket(*listening.getsockname(), time.monotonic() + 0.15)
         peer, _ = listening.accept()
         stopped = threading.Event()
 
@@ -921,7 +921,41 @@ def test_a_port_where_nobody_listens_is_2003() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         where = listening.getsockname()
     with pytest.raises(pymysql.err.OperationalError) as caught:
-        streams.open_socket(*where, time.monotonic() + 5)
-    assert streams.code_of(caught.value) == 2003 and "Connection refused" in caught.value.args[1]
+        links.open_socket(*where, time.monotonic() + 5)
+    assert links.code_of(caught.value) == 2003 and "Connection refused" in caught.value.args[1]
     with pytest.raises(TimeoutError):
-        streams.open_socket(*where, time.monotonic() - 1)
+        links.open_socket(*where, time.monotonic() - 1)
+
+
+# A pool opens its connections one after the other.
+
+
+def test_a_slot_that_may_not_open_a_connection_waits_for_one_of_the_others(servers: FakeServers) -> None:
+    (server,) = servers.add("a")
+    rig = Rig(servers, ["a"], opening_s=60.0, timeout_s=5.0)
+    rig.send("pooled")
+    shared = rig.connections["pooled"]
+    held = shared._take(rig.pooled.entries[0], "a")
+    waiting = threading.Thread(target=rig.send, args=("pooled",), daemon=True)
+    waiting.start()
+    waiting.join(0.1)
+    assert waiting.is_alive(), "another connection would come too soon"
+    shared._put(rig.pooled.entries[0], held)
+    waiting.join(5)
+    assert [line[4] for line in rig.lines if line[0] == "o"] == ["acked", "acked"]
+    assert server.opened == 1
+
+
+def test_a_slot_that_finds_no_connection_in_time_has_sent_nothing(servers: FakeServers) -> None:
+    servers.add("a")
+    rig = Rig(servers, ["a"], opening_s=60.0)
+    rig.send("pooled")
+    rig.connections["pooled"]._take(rig.pooled.entries[0], "a")
+    assert rig.outcome() == ("failed", "timeout", 1)
+
+
+def test_fresh_connections_wait_for_nobody(servers: FakeServers) -> None:
+    (server,) = servers.add("a")
+    rig = Rig(servers, ["a"], opening_s=60.0)
+    rig.send("fresh", 3)
+    assert server.opened == 3

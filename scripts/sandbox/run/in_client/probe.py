@@ -25,9 +25,11 @@ from pymysql.cursors import DictCursor
 from pymysql.optionfile import Parser
 
 if TYPE_CHECKING:
+    from sandbox.run.in_client import probe_links as links
     from sandbox.run.in_client import probe_streams as streams
 else:
-    import probe_streams as streams  # shipped into the same folder
+    import probe_links as links  # shipped into the same folder
+    import probe_streams as streams
 
 GTID = {"mysql": "@@global.gtid_executed", "mariadb": "IF(@@global.log_bin, @@gtid_binlog_pos, @@gtid_current_pos)"}
 # read_only alone: super_read_only implies it, so it is off exactly where the application may write.
@@ -141,8 +143,7 @@ class Slots:
         self.source, self.rate, self.start_us, self._shared, self._ending = source, rate, start_us, shared, ending
         self.limit = max(1, math.ceil(rate * shared.timeout_s))
         self.in_flight = 0
-        self._next = 0
-        self._workers, self._most = 0, self.limit + SPARE
+        self._next, self._workers, self._most = 0, 0, self.limit + SPARE
         self._tasks: queue.SimpleQueue[streams.Task | None] = queue.SimpleQueue()
         for _ in range(SPARE):
             self._add_worker()
@@ -231,10 +232,10 @@ def is_news(written: tuple[int, dict[str, Any]] | None, now_us: int, answer: dic
 class Observer:
     """Asks one server over a connection of its own, at every multiple of the interval that it can keep."""
 
-    def __init__(self, target: dict[str, Any], who: streams.Account, addresses: dict[str, str]) -> None:
+    def __init__(self, target: dict[str, Any], who: links.Account, addresses: dict[str, str]) -> None:
         self._target, self._who, self._addresses = target, who, addresses
         self._statement = STATE[target["topology"], target["family"]]
-        self._link: streams.Link | None = None
+        self._link: links.Link | None = None
 
     def ask(self) -> dict[str, Any]:
         """The server's answer, or nothing but the error."""
@@ -243,7 +244,7 @@ class Observer:
             return {**NOTHING, **self._answer(self._connected(deadline_s), deadline_s)}
         except Exception as error:  # noqa: BLE001  (whatever it was: it is the answer)
             self._disconnect()
-            return {**NOTHING, "error": f"{streams.code_of(error)}: {error.args[-1] if error.args else ''}"}
+            return {**NOTHING, "error": f"{links.code_of(error)}: {error.args[-1] if error.args else ''}"}
 
     def follow(self, interval_s: float, line: streams.Log, clock: streams.Clock, ending: Ending) -> None:
         """Asks until the probe has ended; the time of an answer is when it was there."""
@@ -256,7 +257,7 @@ class Observer:
                 written = (now_us, answer)
                 line("s", self._target["node"], now_us, json.dumps(answer, separators=(",", ":")))
 
-    def _answer(self, link: streams.Link, deadline_s: float) -> dict[str, Any]:
+    def _answer(self, link: links.Link, deadline_s: float) -> dict[str, Any]:
         release = tuple(int(number) for number in re.findall(r"\d+", link.version)[:3])
         statement = OLDER if self._statement == NEWER and release < (8, 0, 22) else self._statement
         answer = standing(self._target["topology"], link.execute(deadline_s, statement, kind=DictCursor))
@@ -264,13 +265,13 @@ class Observer:
         (row,) = link.execute(deadline_s, observed, kind=DictCursor)
         read_only = int(str(row["read_only"]).upper() not in ("0", "OFF"))  # a word from MariaDB 12 on
         at_us = None if row["last_at_us"] is None else int(row["last_at_us"])
-        return {**answer, **row, "read_only": read_only, "gtid": row["gtid"].replace("\n", ""), "last_at_us": at_us}
+        return {**answer, **row} | {"read_only": read_only, "gtid": row["gtid"].replace("\n", ""), "last_at_us": at_us}
 
-    def _connected(self, deadline_s: float) -> streams.Link:
+    def _connected(self, deadline_s: float) -> links.Link:
         address = self._addresses[self._target["node"]]
         if self._link is None or self._link.address != address:
             self._disconnect()
-            self._link = streams.Link(self._who, address, self._target["port"], deadline_s)
+            self._link = links.Link(self._who, address, self._target["port"], deadline_s)
             if setting := SESSION.get(self._target["topology"]):
                 self._link.execute(deadline_s, setting)
         return self._link
@@ -281,7 +282,7 @@ class Observer:
         self._link = None
 
 
-def account(path: str, schema: str) -> streams.Account:
+def account(path: str, schema: str) -> links.Account:
     """The account of an option file. Raises configparser.Error for a file that has none."""
     parser = Parser()
     parser.read(path)
@@ -333,7 +334,8 @@ def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes
     lines = LineWriter(write, ending.end_now)
     lines.line(json.dumps({"probe": 1, "began_utc_s": clock.began_utc_s, "request": request}))
     addresses = {each["node"]: each["address"] for key in ("write", "read", "observe") for each in request[key]}
-    shared = streams.Shared(lines.line, clock, streams.Memory(), request["timeout_s"], request["transaction"])
+    bounds = request["timeout_s"], request["transaction"], request["opening_s"]
+    shared = streams.Shared(lines.line, clock, streams.Memory(), *bounds)
     start_us = clock() + FIRST_SLOT_US
     every = slots_of(request, shared, addresses, ending, start_us)
     root = account(request["root_file"], request["schema"])

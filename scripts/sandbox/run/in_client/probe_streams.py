@@ -2,136 +2,32 @@
 
 import itertools
 import random
-import socket
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pymysql
+if TYPE_CHECKING:
+    from sandbox.run.in_client import probe_links as links
+else:
+    import probe_links as links  # shipped into the same folder
 
 Log = Callable[..., None]
 """Takes the fields of one line."""
 Clock = Callable[[], int]
 """Microseconds since the probe's start, monotonic."""
-Account = Mapping[str, Any]
-"""User, password and database, as PyMySQL names them."""
-Code = int | str
 Task = Callable[[], None]
 
 INSERT = "INSERT INTO ledger (op_id, attempt, node, at) VALUES (%s, %s, @@hostname, NOW(6))"
 # One row whatever is found: forty rows cost PyMySQL twice the time. The count shows whether the list was cut off.
 SELECT = "SELECT @@hostname, COUNT(DISTINCT op_id), GROUP_CONCAT(DISTINCT op_id) FROM ledger WHERE op_id IN %s"
 
-ACKED, FAILED, UNKNOWN, NONE = "acked", "failed", "unknown", "-"
-LOCK_WAIT, DEADLOCK = 1205, 1213
-ROLLED_BACK = frozenset(
-    {
-        DEADLOCK,  # also a certification conflict in a cluster
-        1047,  # Galera: the node is not ready, nothing is executed
-        1290, 1792, 1836,  # read-only: by option, in a read-only transaction, in read-only mode
-        3100, 3101,  # Group Replication: refused before the commit; rolled back by the plugin
-        1040, 1129, 1130, 1203, 1226,  # no session: too many connections, host blocked or not allowed, limits of a user
-        1044, 1045, 1698,  # no access: to the schema, or at all
-        1142, 1146, 1049,  # no privilege, no table, no schema
-    }
-)  # fmt: skip
-"""Errors after which nothing of the statement is there. All others leave that open: docs/failover.md, the ledger."""
-HEALTHY = frozenset({LOCK_WAIT, DEADLOCK})  # they speak against neither the server nor its other connections
-
 NEWEST = DRAWN = 20
 KEPT_US = 10_000_000
 """How long an acknowledgement, what a read saw, and an unused connection are remembered."""
-
-
-def outcome_of(code: Code, decisive: bool, transaction: bool) -> str:
-    """``failed`` where an error proves a roll-back, else ``unknown``.
-
-    ``decisive``: the statement, in a transaction its COMMIT, was sent. A lock wait time-out rolls back one statement,
-    not its transaction (innodb_rollback_on_timeout is off): a proof under autocommit, where the two are the same.
-    """
-    certain = code in ROLLED_BACK or (code == LOCK_WAIT and not transaction)
-    return FAILED if certain or not decisive else UNKNOWN
-
-
-def code_of(error: BaseException) -> Code:
-    """The MySQL error number, ``timeout``, or the name of an error that has no number."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, TimeoutError):  # PyMySQL makes it a lost connection
-            return "timeout"
-        cause = cause.__context__
-    number = error.args[0] if isinstance(error, pymysql.MySQLError) and error.args else None
-    return number if isinstance(number, int) and number > 0 else type(error).__name__
-
-
-class BoundedSocket(socket.socket):
-    """Every wait on it ends at one deadline (s, time.monotonic): PyMySQL bounds each read of a handshake anew."""
-
-    deadline_s = 0.0
-
-    def bound(self) -> None:
-        """Raises TimeoutError when the deadline has passed; else waits no longer than until then."""
-        left_s = self.deadline_s - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("timed out")
-        super().settimeout(left_s)
-
-    def settimeout(self, value: float | None, /) -> None:
-        """Ignored: the deadline rules."""
-
-    def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
-        self.bound()
-        return super().recv_into(buffer, nbytes, flags)
-
-    def sendall(self, data: Any, flags: int = 0, /) -> None:
-        self.bound()
-        super().sendall(data, flags)
-
-
-def open_socket(address: str, port: int, deadline_s: float) -> BoundedSocket:
-    """Connects to an IP address. Raises TimeoutError, or OperationalError 2003 as PyMySQL would."""
-    opened = BoundedSocket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
-    opened.deadline_s = deadline_s
-    try:
-        opened.bound()
-        opened.connect((address, port))
-        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    except OSError as error:
-        opened.close()
-        if isinstance(error, TimeoutError):
-            raise
-        reason = f"Can't connect to {address}:{port} ({error.strerror or error})"
-        raise pymysql.err.OperationalError(2003, reason) from error
-    return opened
-
-
-class Link:
-    """One connection to an address, opened at once. Raises what PyMySQL raises, and TimeoutError."""
-
-    def __init__(self, who: Account, address: str, port: int, deadline_s: float) -> None:
-        self.address = address
-        self._socket = open_socket(address, port, deadline_s)
-        connect: Any = partial(pymysql.connect, autocommit=True, ssl_disabled=True, defer_connect=True)
-        self._connection = connect(**who, host=address)
-        self._connection.connect(self._socket)
-        self.version = str(self._connection.server_version)
-
-    def execute(self, deadline_s: float, statement: str, values: Sequence[Any] | None = None, kind: Any = None) -> Any:
-        """Rows of a statement; of the kind that a cursor class of PyMySQL gives."""
-        self._socket.deadline_s = deadline_s
-        with self._connection.cursor(kind) as cursor:
-            cursor.execute(statement, values)
-            return cursor.fetchall()
-
-    def close(self) -> None:
-        """Says good-bye where that takes no time."""
-        self._socket.deadline_s = time.monotonic() + 0.1
-        if self._connection.open:
-            self._connection.close()
 
 
 class Entry(NamedTuple):
@@ -233,13 +129,18 @@ class Memory:
 
 
 class Shared(NamedTuple):
-    """What all streams of a probe have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT."""
+    """What all streams of a probe have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT.
+
+    ``opening_s``: a pool opens no two connections closer together: hundreds at once would be the overload that it
+    measures. A slot that finds none waits for one of the others.
+    """
 
     log: Log
     clock: Clock
     memory: Memory
     timeout_s: float
     transaction: bool
+    opening_s: float
 
     def begin(self) -> Attempt:
         """An operation that is sent now: its time-out covers connecting, too."""
@@ -253,42 +154,43 @@ class Connections:
     """
 
     def __init__(
-        self, name: str, who: Account, route: Route, addresses: Mapping[str, str], shared: Shared, steers: bool
+        self, name: str, who: links.Account, route: Route, addresses: Mapping[str, str], shared: Shared, steers: bool
     ) -> None:
         self._name, self._who, self._route, self._addresses = name, who, route, addresses
         self._shared, self._steers = shared, steers
-        self._idle: dict[Entry, deque[tuple[int, Link]]] = {entry: deque() for entry in route.entries}
-        self._lock = threading.Lock()
+        self._idle: dict[Entry, deque[tuple[int, links.Link]]] = {entry: deque() for entry in route.entries}
+        self._changed = threading.Condition()
+        """Its lock guards what is idle; notified when there is one more, or another entry."""
+        self._opened_s = float("-inf")
 
-    def run(self, attempt: Attempt, work: Callable[[Link], Any]) -> tuple[Any, Code, int]:
+    def run(self, attempt: Attempt, work: Callable[[links.Link], Any]) -> tuple[Any, links.Code, int]:
         """What ``work`` returned, or None with the error's code; and when that was, µs."""
-        link: Link | None = None
-        code: Code = NONE
+        link: links.Link | None = None
+        code: links.Code = links.NONE
         try:
             link = self._get(attempt)
             answer = work(link)
         except Exception as error:  # noqa: BLE001  (whatever it was: a slot that was sent has an outcome)
-            answer, code = None, code_of(error)
+            answer, code = None, links.code_of(error)
         done_us = self._shared.clock()
-        if link and code == NONE:
+        if link and code == links.NONE:
             self._put(self._route.entry(attempt.position), link)
         elif link:
             link.close()  # a BEGIN on it would commit what an error has left open
-            if code not in HEALTHY:
+            if code not in links.HEALTHY:
                 self._failed(attempt)
         return answer, code, done_us
 
-    def _get(self, attempt: Attempt) -> Link:
+    def _get(self, attempt: Attempt) -> links.Link:
         """An idle connection, else a new one; where that fails, to the next entry, to each at most once."""
         attempt.position = self._route.next()
         while True:
-            entry = self._route.entry(attempt.position)
-            address = self._addresses[entry.node]
-            if idle := self._take(entry, address):
+            if idle := self._idle_or_turn(attempt):
                 return idle
+            entry = self._route.entry(attempt.position)
             attempt.connects += 1
             try:
-                return Link(self._who, address, entry.port, attempt.deadline_s)
+                return links.Link(self._who, self._addresses[entry.node], entry.port, attempt.deadline_s)
             except Exception:
                 self._failed(attempt)
                 failed, attempt.position = attempt.position, self._route.after(attempt.position)
@@ -296,20 +198,50 @@ class Connections:
                 if spent or attempt.position == failed:
                     raise
 
-    def _take(self, entry: Entry, address: str) -> Link | None:
+    def _idle_or_turn(self, attempt: Attempt) -> links.Link | None:
+        """An idle connection; None when it is this slot's turn to open one. Raises TimeoutError when neither comes.
+
+        Only a slot that has just come may open one: it has its whole time-out for that. The others wait.
+        """
+        if self._name == "fresh" or attempt.connects or self._is_turn():
+            entry = self._route.entry(attempt.position)
+            return self._take(entry, self._addresses[entry.node])
+        while True:
+            entry = self._route.entry(attempt.position)
+            if idle := self._take(entry, self._addresses[entry.node]):
+                return idle
+            with self._changed:
+                left_s = attempt.deadline_s - time.monotonic()
+                if left_s <= 0:
+                    raise TimeoutError("timed out")
+                if not self._idle[entry]:
+                    self._changed.wait(left_s)
+            if not self._route.in_turn:
+                attempt.position = self._route.next()
+
+    def _is_turn(self) -> bool:
+        with self._changed:
+            now_s = time.monotonic()
+            turn = now_s - self._opened_s >= self._shared.opening_s
+            if turn and not any(self._idle.values()):
+                self._opened_s = now_s
+        return turn
+
+    def _take(self, entry: Entry, address: str) -> links.Link | None:
         idle = self._idle[entry]
         self._drop(entry, self._shared.clock() - KEPT_US)
         while True:
-            with self._lock:
+            with self._changed:
                 link = idle.pop()[1] if idle else None
             if link is None or link.address == address:
                 return link
             link.close()
 
-    def _put(self, entry: Entry, link: Link) -> None:
+    def _put(self, entry: Entry, link: links.Link) -> None:
         if self._name != "fresh" and (self._route.in_turn or entry == self._route.entry(self._route.position)):
-            with self._lock:
+            with self._changed:
                 self._idle[entry].append((self._shared.clock(), link))
+                self._changed.notify()
         else:
             link.close()
 
@@ -318,12 +250,14 @@ class Connections:
         entry = self._route.entry(attempt.position)
         self._drop(entry, attempt.sent_us)
         if self._steers and self._route.move_on(attempt.position) and len(self._route.entries) > 1:
+            with self._changed:
+                self._changed.notify_all()
             text = f"{self._name}: {entry.node} failed, next is {self._route.entry(attempt.position + 1).node}"
             self._shared.log("n", self._shared.clock(), text)
 
     def _drop(self, entry: Entry, before_us: int) -> None:
         dropped, idle = [], self._idle[entry]
-        with self._lock:
+        with self._changed:
             while idle and idle[0][0] < before_us:
                 dropped.append(idle.popleft()[1])
         for link in dropped:
@@ -347,12 +281,14 @@ class Writes(NamedTuple):
     def _send(self, op: int) -> None:
         attempt = self.shared.begin()
         _, code, done_us = self.connections.run(attempt, partial(self._write, op, attempt))
-        outcome = ACKED if code == NONE else outcome_of(code, attempt.decisive, self.shared.transaction)
+        outcome = (
+            links.ACKED if code == links.NONE else links.outcome_of(code, attempt.decisive, self.shared.transaction)
+        )
         self.shared.log("o", op, attempt.sent_us, done_us, outcome, code, max(1, attempt.connects))
-        if outcome == ACKED:
+        if outcome == links.ACKED:
             self.shared.memory.acknowledged(op, done_us)
 
-    def _write(self, op: int, attempt: Attempt, link: Link) -> None:
+    def _write(self, op: int, attempt: Attempt, link: links.Link) -> None:
         insert = (INSERT, (op, max(1, attempt.connects)))
         if self.shared.transaction:
             link.execute(attempt.deadline_s, "BEGIN")
@@ -377,21 +313,21 @@ class Reads(NamedTuple):
         attempt, memory = self.shared.begin(), self.shared.memory
         asked = memory.asked(attempt.sent_us, self.draw)
         answer, code, done_us = self.connections.run(attempt, partial(self._read, asked, attempt))
-        node, found = answer or (NONE, set(asked))
+        node, found = answer or (links.NONE, set(asked))
         missing = [op for op in asked if op not in found]
         stale = [f"{op}:{attempt.sent_us - asked[op]}" for op in missing]
         backwards = memory.judge(node, missing, found, attempt.sent_us, done_us) if answer else []
         judged = (
-            "ok" if answer else FAILED,
+            "ok" if answer else links.FAILED,
             code,
             node,
             len(asked),
-            ",".join(stale) or NONE,
-            ",".join(backwards) or NONE,
+            ",".join(stale) or links.NONE,
+            ",".join(backwards) or links.NONE,
         )
         self.shared.log("r", self.name, due_us, attempt.sent_us, done_us, *judged)
 
-    def _read(self, asked: Mapping[int, int], attempt: Attempt, link: Link) -> tuple[str, set[int]]:
+    def _read(self, asked: Mapping[int, int], attempt: Attempt, link: links.Link) -> tuple[str, set[int]]:
         ((node, count, ops),) = link.execute(attempt.deadline_s, SELECT, (tuple(asked) or (None,),))
         text = ops.decode() if isinstance(ops, bytes) else ops or ""
         found = {int(op) for op in text.split(",") if op}

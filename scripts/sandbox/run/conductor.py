@@ -1,0 +1,203 @@
+"""Conducts a trial: chooses nodes as they are then, injects and heals faults and begins actions, all in time."""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from sandbox.actions.rolling_restart import RollingRestart
+from sandbox.errors import MachineError, SandboxError
+from sandbox.faults.common.breaker import Breaking, FaultRequest, Injection
+from sandbox.run.operator import Operator
+from sandbox.run.probe import ClockOffset, RunningProbe
+from sandbox.run.schedule import SAME, Step
+from sandbox.run.state import Run, RunEndedError, StepTimes
+from sandbox.run.targets import chosen_nodes
+from sandbox.workloads.common.model import Progress
+
+PREPARE_S = 1.0
+"""How long before a step its nodes are chosen and its fault prepared."""
+BACK_S = 5.0
+"""A step without a length is healed once writes have been acknowledged for so long."""
+BACK_LIMIT_S = 60.0
+"""…or at the latest after this."""
+FOLLOW_S = 0.5
+"""How often it looks for the new address of a node that was broken."""
+BY_HAND = "by-hand"
+"""The fault that somebody else injects and heals: nothing to do here but to say so."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """A step before it begins. ``nodes``: those that it will hit, once they are chosen and the fault is prepared."""
+
+    key: str
+    step: Step
+    nodes: Future[list[str]] = field(default_factory=Future)
+
+
+class Conductor:
+    """Carries out a schedule, whose time 0 is when this is made."""
+
+    def __init__(self, run: Run, probe: RunningProbe, breaking: Breaking, clock: ClockOffset) -> None:
+        self._run, self._probe, self._breaking, self._clock = run, probe, breaking, clock
+        self._operator = Operator(run, clock, self._say)
+        self._began_s = time.monotonic()
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        """(seconds from the start, order of entry, what to do then), a heap."""
+        self._entries = itertools.count()
+        self._asking = threading.Lock()
+        """The guard answers one question at a time."""
+        self._known: dict[str, list[str]] = {}
+        """The nodes that each target meant last."""
+        self._moving: set[str] = set()
+        """Nodes that may get another address."""
+        self._closed = threading.Event()
+        threading.Thread(target=self._follow, name="addresses", daemon=True).start()
+
+    def carry_out(self, steps: Sequence[Step]) -> None:
+        """Every step, in time; returns when the last fault is healed and the last action done.
+
+        Raises RunEndedError where a fault is not in effect or the probe has ended; SandboxError: exit 2 for a target
+        that the stack does not have, exit 3 for a fault that this machine cannot have, exit 4 where the engine refuses.
+        """
+        before: Aim | None = None
+        for number, step in enumerate(steps):
+            aim = Aim(str(number), step)
+            self._at(max(0.0, step.at_s - PREPARE_S), partial(self._prepare, aim, before))
+            self._at(step.at_s, partial(self._begin, aim))
+            before = aim
+        while self._due:
+            due_s, _, act = heapq.heappop(self._due)
+            time.sleep(max(0.0, due_s - self._now_s()))
+            if self._probe.ended:
+                raise RunEndedError("infra_error", f"the probe has ended: {self._probe.last_words}")
+            act()
+        self._operator.join()
+
+    def wait_until_whole(self, limit_s: float) -> None:
+        """Until every node is ready; notes when. Past the limit it stays open: that is a result."""
+        self._say("waiting until every node is back")
+        try:
+            self._run.stack.wait_until_ready(limit_s)
+        except MachineError as error:
+            self._say(f"{error.what}: {error.known}")
+        else:
+            self._run.timeline.whole_us = self._probe_us_now()
+        self._look_for_addresses()
+
+    def close(self) -> None:
+        """Ends what runs beside the schedule. Harmless when repeated."""
+        self._closed.set()
+        self._operator.close()
+
+    def _now_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    def _probe_us_now(self) -> float:
+        return self._clock.probe_us(time.monotonic_ns())
+
+    def _at(self, due_s: float, act: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (due_s, next(self._entries), act))
+
+    def _say(self, text: str) -> None:
+        self._run.session.on_event(Progress("trial", text))
+
+    def _prepare(self, aim: Aim, before: Aim | None) -> None:
+        """In a thread of its own: a server that hangs answers late, and must not delay another step."""
+
+        def work() -> None:
+            try:
+                nodes = self._nodes(aim.step, before)
+                if aim.step.fault not in (None, BY_HAND):
+                    with self._asking:
+                        self._breaking.prepare(aim.key, FaultRequest(aim.step.name, aim.step.options, nodes))
+            except Exception as error:  # noqa: BLE001  (it is raised where the step begins)
+                aim.nodes.set_exception(error)
+            else:
+                aim.nodes.set_result(nodes)
+
+        threading.Thread(target=work, name=f"step {aim.key}", daemon=True).start()
+
+    def _nodes(self, step: Step, before: Aim | None) -> list[str]:
+        """Where no write gets through just then, those that the same target meant last."""
+        if step.target == SAME and before is not None:
+            return before.nodes.result()
+        run, target = self._run, step.target
+        if run.session.entry.via == "external" and step.fault == BY_HAND:
+            return [run.session.entry.node]
+        try:
+            found = chosen_nodes(run.stack, target, run.request.via, run.session.seed)
+        except MachineError:
+            if target not in self._known:
+                raise
+            return self._known[target]
+        self._known[target] = found
+        return found
+
+    def _begin(self, aim: Aim) -> None:
+        nodes = aim.nodes.result()
+        if aim.step.action is None:
+            self._inject(aim, nodes)
+        elif isinstance(self._operator.begin(aim.step, nodes), RollingRestart):
+            group = self._run.session.entry.group_index
+            self._moving |= {node.name for node in self._run.nodes if node.group_index == group}
+
+    def _inject(self, aim: Aim, nodes: list[str]) -> None:
+        step, where = aim.step, ", ".join(nodes)
+        if step.fault == BY_HAND:
+            self._say(f"break {where} now")
+            injection = Injection(time.monotonic_ns(), time.monotonic_ns())
+        else:
+            with self._asking:
+                injection = self._breaking.inject(aim.key)
+        if injection.missing:
+            text = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
+            raise RunEndedError("infra_error", f"{step.name} is not in effect: {text}")
+        began_us, ended_us = (self._clock.probe_us(ns) for ns in (injection.began_ns, injection.ended_ns))
+        times = StepTimes(step, nodes, began_us, ended_us)
+        self._run.timeline.steps.append(times)
+        self._say(f"{step.name} on {where}")
+        if step.end_s is not None:
+            self._at(step.end_s, lambda: self._heal(aim, times))
+        else:
+            self._look(aim, times, self._now_s(), 0)
+
+    def _look(self, aim: Aim, times: StepTimes, injected_s: float, good: int) -> None:
+        """Heals once writes have been acknowledged in each of the last seconds, or when that takes too long."""
+        if good >= BACK_S or self._now_s() - injected_s > BACK_LIMIT_S:
+            self._heal(aim, times)
+            return
+        now = self._probe.acknowledged
+
+        def again() -> None:
+            later = self._probe.acknowledged
+            self._look(aim, times, injected_s, good + 1 if later > now else 0)
+
+        self._at(self._now_s() + 1, again)
+
+    def _heal(self, aim: Aim, times: StepTimes) -> None:
+        self._moving |= {*times.nodes}
+        if aim.step.fault == BY_HAND:
+            healed_ns = time.monotonic_ns()
+        else:
+            with self._asking:
+                healed_ns = self._breaking.heal(aim.key)
+        times.healed_us = self._clock.probe_us(healed_ns)
+        self._look_for_addresses()
+        self._say(f"healed {times.step.name} on {', '.join(times.nodes)}")
+
+    def _follow(self) -> None:
+        """A started container may have no address at once, and a restarted one gets another one later."""
+        while not self._closed.wait(FOLLOW_S):
+            self._look_for_addresses()
+
+    def _look_for_addresses(self) -> None:
+        if nodes := set(self._moving):
+            with suppress(SandboxError):  # an engine that does not answer now is asked again
+                self._run.timeline.moved |= self._probe.follow_addresses(nodes)

@@ -1,0 +1,61 @@
+"""The operator of a trial: performs its actions, each in a thread of its own, so that no fault waits for one."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from sandbox.actions.common.model import Action, Operation
+from sandbox.actions.common.registry import action_named
+from sandbox.errors import SandboxError
+from sandbox.run.probe import ClockOffset
+from sandbox.run.schedule import Step
+from sandbox.run.state import Run, StepTimes
+
+CLOSE_LIMIT_S = 90.0
+"""How long an action may take to stop where it can when the trial ends early: a server that it stopped is started."""
+
+
+class Operator:
+    """Carries out actions on the servers of the run's group; what became of each stands in the run's timeline."""
+
+    def __init__(self, run: Run, clock: ClockOffset, say: Callable[[str], None]) -> None:
+        self._run, self._clock, self._say = run, clock, say
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, step: Step, nodes: Sequence[str]) -> Action:
+        """Begins an action. Raises SandboxError (exit 2) for one that there is none of."""
+        action, run = action_named(step.action or "", step.options), self._run
+        group = run.session.entry.group_index
+        servers = [node for node in run.nodes if node.is_server and node.has_container and node.group_index == group]
+        operation = Operation(run.stack, run.session.client, servers, nodes, self._ended)
+        began_us = self._clock.probe_us(time.monotonic_ns())
+        times = StepTimes(step, list(nodes), began_us, began_us)
+        run.timeline.steps.append(times)
+        thread = threading.Thread(target=self._perform, args=(action, operation, times), name=step.name, daemon=True)
+        self._threads.append(thread)
+        self._say(f"{step.name} begins")
+        thread.start()
+        return action
+
+    def join(self) -> None:
+        """Returns when every action has ended."""
+        for thread in self._threads:
+            thread.join()
+
+    def close(self) -> None:
+        """Gives up what is under way. Harmless when repeated."""
+        self._ended.set()
+        end = time.monotonic() + CLOSE_LIMIT_S
+        for thread in self._threads:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _perform(self, action: Action, operation: Operation, times: StepTimes) -> None:
+        try:
+            times.outcome = action.perform(operation)
+        except SandboxError as error:
+            times.outcome, times.refused = f"{error.what}: {error.known}", True
+        except Exception as crash:  # noqa: BLE001  (an action that crashes was not done, and ends nothing else)
+            times.outcome, times.refused = f"it crashed: {type(crash).__name__}: {crash}", True
+        times.ended_us = self._clock.probe_us(time.monotonic_ns())
+        self._say(f"{times.step.name}: {times.outcome}")

@@ -1,0 +1,41 @@
+"""Which nodes a fault hits now: the writer is who answers a write through the entry point, whatever was planned."""
+
+from collections.abc import Sequence
+
+from sandbox.errors import MachineError
+from sandbox.faults.common.targets import WORDS, choose
+from sandbox.stack.protocol import EntryPoint, RunningStack
+from sandbox.workloads.common.sql import Statement, Target, ask
+
+_WHO_WRITES: Sequence[Statement] = (
+    "START TRANSACTION",
+    "INSERT INTO sandbox.ready (id, at) VALUES (2, now()) ON DUPLICATE KEY UPDATE at = now()",
+    "SELECT @@hostname",
+    "COMMIT",
+)
+"""In one transaction: a proxy that splits reads sends all of it to one server."""
+_ANSWER_S = 3.0
+"""A write that takes longer does not get through: meanwhile a schedule would wait."""
+
+
+def writer_now(stack: RunningStack, client: str, entry: EntryPoint) -> str:
+    """The node that takes a write through the entry point now. Raises SandboxError (exit 4) where none does."""
+    at = Target(entry.node, entry.host, entry.port, "app")
+    answer = ask(stack, client, [at], _WHO_WRITES, _ANSWER_S)[at.name]
+    if answer.error or not answer.rows(2):
+        raise MachineError(f"no write gets through {entry.via}", answer.error or "no answer", "try: make ps")
+    return str(answer.rows(2)[0][0])
+
+
+def chosen_nodes(stack: RunningStack, target: str, via: str | None, seed: int) -> list[str]:
+    """The nodes that a target means now.
+
+    Raises SandboxError: exit 2 for a target that the stack does not have, exit 4 where there is no writer.
+    """
+    nodes, roles = stack.nodes(), stack.roles()
+    if target not in WORDS:
+        return choose(target, nodes, roles, "", 0, seed)
+    entry = stack.entry_point(via, roles)
+    client = next(node.name for node in nodes if node.kind == "client")
+    writer = "" if entry.via == "external" else writer_now(stack, client, entry)
+    return choose(target, nodes, roles, writer, entry.group_index, seed)

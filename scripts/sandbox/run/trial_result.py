@@ -1,0 +1,149 @@
+"""What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's record."""
+
+from collections.abc import Mapping
+
+from sandbox.checks.common.model import Evidence, judge_all
+from sandbox.results.record import Metrics, TrialRecord, TrialStep, WritersSeen
+from sandbox.results.trial.figures import figures_of
+from sandbox.results.trial.ledger import Ledger, split_brain
+from sandbox.results.trial.models import Figures, LedgerCounts
+from sandbox.results.trial.observers import writers
+from sandbox.results.trial.probe_log import ProbeLog, read_probe_log
+from sandbox.results.trial.rows import rows_of
+from sandbox.run.ledger import NodeReading
+from sandbox.run.state import Run, RunEndedError, StepTimes, Timeline
+
+LATEST_MS = 20.0
+"""A probe that is later than this before anything breaks measures the host, not the stack."""
+
+
+def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading], behind: Mapping[str, str]) -> None:
+    """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no failure of the run.
+
+    ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then. Raises
+    RunEndedError where the probe itself was too late to measure anything, or ended before the trial.
+    """
+    log = _log(run)
+    timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
+    end_us = timeline.end_us or t0_us
+    timeline.steps.sort(key=lambda each: each.began_us)
+    injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
+    figures = figures_of(log, t0_us, injections, end_us)
+    ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
+    counts = _counts(ledger, figures, t0_us)
+    run.metrics = _metrics(figures, counts, timeline, t0_us)
+    run.trial = _record(run, log, figures, counts, (t0_us, end_us))
+    run.checks += judge_all(_evidence(run, readings, behind, counts, writer))
+    late = figures.lateness_p99_ms
+    if late is None or late > LATEST_MS:
+        shown = "unknown" if late is None else f"{late:.1f} ms"
+        raise RunEndedError("infra_error", f"the probe was late before the fault (p99 {shown}): the host is too busy")
+
+
+def _log(run: Run) -> ProbeLog:
+    """The probe's log. Raises RunEndedError for one without its end: what came later would look like an outage."""
+    said = run.probe.last_words if run.probe else "it was not started"
+    try:
+        with (run.folder / run.files["probe"]).open(encoding="utf-8") as lines:
+            log = read_probe_log(lines)
+    except ValueError as error:
+        raise RunEndedError(
+            "infra_error", f"the probe's log cannot be read: {error}; it printed last: {said}"
+        ) from error
+    if not log.ended:
+        raise RunEndedError("infra_error", f"the probe ended before the trial did; it printed last: {said}")
+    return log
+
+
+def _t0_us(timeline: Timeline, log: ProbeLog) -> float:
+    """Start of the first fault or action; of a trial in which nothing was done, the end of the log."""
+    if timeline.steps:
+        return min(each.began_us for each in timeline.steps)
+    return timeline.end_us or float(log.acks("pooled")[-1:].max(initial=0.0))
+
+
+def _counts(ledger: Ledger, figures: Figures, t0_us: float) -> LedgerCounts:
+    """The verdicts; those on a split brain only where another writer was elected."""
+    old = next((nodes for at, nodes in reversed(writers(ledger.log.observations)) if at <= t0_us), ())
+    if figures.election_ms is None or len(old) != 1:
+        return ledger.counts()
+    elected_us, resolution_us = t0_us + 1000 * figures.election_ms, 1000 * figures.resolution_ms["election_ms"]
+    return ledger.counts(split_brain(ledger, elected_us, resolution_us, old[0]))
+
+
+def _evidence(
+    run: Run,
+    readings: Mapping[str, NodeReading],
+    behind: Mapping[str, str],
+    counts: LedgerCounts,
+    writer: str | None,
+) -> Evidence:
+    group = [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]
+    at_start = [node.name for node in group if run.roles.get(node.name) == "writer"]
+    # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others by design.
+    comparable = not any(node.topology == "galera" for node in group)
+    actions = [each for each in run.timeline.steps if each.step.action is not None]
+    return Evidence(
+        ledger=counts,
+        unread={node: each.problem for node, each in readings.items() if each.problem is not None},
+        behind=behind,
+        transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
+        single_writer=len(at_start) <= 1,
+        writer=writer,
+        actions=[(each.step.name, each.outcome or "it did not end", each.refused) for each in actions],
+    )
+
+
+def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: float) -> Metrics:
+    named = (
+        *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms"),
+        *("election_ms", "brownout_ms", "lateness_p99_ms"),
+    )
+    lags = [lag.max_ms for lag in figures.lag.values()]
+    later = (figures.errors_during, figures.errors_after)
+    errors = {kind: sum(sum(phase.get(kind, {}).values()) for phase in later) for kind in ("writes", "reads")}
+    return Metrics(
+        **{name: getattr(figures, name) for name in named},
+        redundancy_ms=None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1),
+        lag_max_ms=max(lags, default=None),
+        write_errors=errors["writes"],
+        read_errors=errors["reads"],
+        **{name: _count(getattr(counts, name)) for name in ("lost", "phantom", "duplicate")},
+        stale=sum(each.stale for each in counts.stale.values()),
+    )
+
+
+def _count(found: object) -> int | None:
+    return getattr(found, "count", None)
+
+
+def _record(
+    run: Run, log: ProbeLog, figures: Figures, counts: LedgerCounts, window_us: tuple[float, float]
+) -> TrialRecord:
+    timeline, (t0_us, end_us) = run.timeline, window_us
+    return TrialRecord(
+        steps=[_step(each) for each in timeline.steps],
+        t0_ms=round(t0_us / 1000, 3) if timeline.steps else None,
+        end_ms=round(end_us / 1000, 3),
+        whole_ms=None if timeline.whole_us is None else round(timeline.whole_us / 1000, 3),
+        direct=len(log.request["write"]) > 1,
+        rates=dict(log.request["rates"]),
+        timeout_s=float(log.request["timeout_s"]),
+        load_rate_per_s=run.load.rate_per_s if run.load else None,
+        load_starts=run.load.starts if run.load else None,
+        writers=[WritersSeen(at_ms=at / 1000, nodes=list(nodes)) for at, nodes in writers(log.observations)],
+        moved=dict(timeline.moved),
+        clock_uncertainty_ms=None if timeline.clock_us is None else round(timeline.clock_us / 1000, 3),
+        figures=figures,
+        ledger=counts,
+    )
+
+
+def _step(times: StepTimes) -> TrialStep:
+    step = times.step
+    return TrialStep(
+        fault=step.fault, action=step.action, target=step.target, nodes=times.nodes, options=dict(step.options),
+        at_s=step.at_s, began_ms=round(times.began_us / 1000, 3), ended_ms=round(times.ended_us / 1000, 3),
+        healed_ms=None if times.healed_us is None else round(times.healed_us / 1000, 3),
+        outcome=times.outcome, refused=times.refused,
+    )  # fmt: skip
