@@ -27,7 +27,7 @@ from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import Progress, Second
 
-HELP = ("figures", 2)
+HELP = ("figures", 3)
 
 _SHOWN_STEPS = ("start", "host check")
 """The steps of a matrix's runs that are shown; the others take a moment."""
@@ -185,7 +185,8 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
     needed = blocks_for_one(tests)
     cells = len(experiment.cells) - len(resolved.skipped)
     number = (cells + 1) * blocks
-    runs = f"{number} runs of {matrix.warmup} + {matrix.seconds} s"
+    trials = any(getattr(cell.load, "trial", None) for cell in resolved.cells.values())
+    runs = f"{number} trials" if trials else f"{number} runs of {matrix.warmup} + {matrix.seconds} s"
     lines = [f"{cells} cells and the canary, {blocks} blocks: {runs} at depth {matrix.depth}"]
     if expected.resumes:
         name, done = expected.resumes
@@ -207,6 +208,7 @@ def command(
     seconds: Annotated[int | None, typer.Option(help="Measured seconds per run.")] = None,
     warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up before each run, discarded.")] = None,
     blocks: Annotated[int | None, typer.Option(help="Blocks (as many as a single difference needs).")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of each cell with a fault: the same as BLOCKS.")] = None,
     only: Annotated[str | None, typer.Option(help="Levels to run: 'threads=1,64 rewriter=on'.")] = None,
     seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Show cells, time and power; run nothing.")] = False,
@@ -215,7 +217,7 @@ def command(
 ) -> int:
     """Run a matrix of factors and report which differences are real."""
     path = matrix_path(either(which, matrix, "MATRIX"))
-    adjusted = _adjusted(read_matrix(path), {"seconds": seconds, "warmup": warmup, "blocks": blocks})
+    adjusted = _adjusted(read_matrix(path), {"seconds": seconds, "warmup": warmup, "blocks": blocks or trials})
     resolved = replace(resolve_file(adjusted, path, only), seed=seed, afresh=new)
     if not plan:
         return run(resolved, json)

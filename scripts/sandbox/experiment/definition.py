@@ -32,6 +32,10 @@ class MisplacedError(ValueError):
         self.place = place
 
 
+Faults = Annotated[
+    list[str | dict[str, Any]], BeforeValidator(lambda value: [value] if isinstance(value, str | dict) else value)
+]
+"""A single name or step is a list of one."""
 Texts = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 """A single text is a list of one."""
 
@@ -66,6 +70,12 @@ class Change(BaseModel):
     rows: int | None = Field(default=None, ge=1)
     tables: int | None = Field(default=None, ge=1)
     dist: str | None = None
+    faults: Faults | None = None
+    """What breaks, in time: names of fault profiles or of faults, or steps as a fault profile has them."""
+    target: Text | None = None
+    """What a fault that is only named hits; None: the writer."""
+    load: Literal["idle", "loaded"] | None = None
+    """Beside the probe of a cell with faults: nothing, or the workload at half of what the stack reaches."""
 
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
@@ -90,7 +100,10 @@ STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "image", "apart
 DEFAULT_WORKLOAD = "oltp_read_write"
 """The workload of a cell that names none."""
 
-LOAD_FIELDS = ("via", "workload", "options", "threads", "rate", "rows", "tables", "dist")
+LOAD_FIELDS = (
+    *("via", "workload", "options", "threads", "rate", "rows", "tables", "dist"),
+    *("faults", "target", "load"),
+)
 """Changes from one run to the next on the same stack."""
 
 
@@ -152,6 +165,10 @@ class Matrix(BaseModel):
             raise ValueError(f"{size} cells; the largest matrix has {LARGEST_MATRIX}")
         if not all(cell.change.profile for cell in self.all_cells()):
             raise ValueError("some cell has no profile: give one under common, or in every level of a factor")
+        if self.depth != "restart" and any(cell.change.faults for cell in self.all_cells()):
+            raise MisplacedError(
+                "a matrix with faults has depth: restart, since each trial needs a fresh stack", "depth"
+            )
         return self
 
     def _distinct(self, factor: str) -> None:
@@ -218,8 +235,9 @@ class Cell:
 
     @cached_property
     def stack_key(self) -> tuple[object, ...]:
-        """Cells with the same key can run on one stack, one after the other."""
-        return tuple(str(getattr(self.change, name)) for name in STACK_FIELDS)
+        """Cells with the same key can run on one stack, one after the other; one with a fault runs on its own."""
+        own = (self.name,) if self.change.faults else ()
+        return (*(str(getattr(self.change, name)) for name in STACK_FIELDS), *own)
 
     @cached_property
     def load_key(self) -> tuple[object, ...]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, unfinished
-from sandbox.experiment.selection import Experiment, ScheduledRun, schedule
+from sandbox.experiment.selection import ScheduledRun, schedule
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import readable_results
 from sandbox.run.state import BenchRequest
+from sandbox.run.trial import trial_s
 from sandbox.stack.engine import Docker
 
 # Measured on a two-core machine; the time that this host took for its last matrix corrects them (`known_pace`).
@@ -58,7 +59,7 @@ def estimate(resolved: Resolved, results: Path, docker: Docker, note: Callable[[
     left = runs_left(resolved, seed, done)
     pace = known_pace((manifest for _, manifest in known), resolved.host_class)
     beside_s = (data_s(resolved, docker) if left else 0.0) + overhead_s(resolved, left)
-    seconds = load_s(resolved.experiment, left) + pace * beside_s
+    seconds = load_s(resolved, left) + pace * beside_s
     return Estimate(seconds, (earlier.path.name, len(done)) if earlier is not None else None)
 
 
@@ -74,9 +75,11 @@ def data_s(resolved: Resolved, docker: Docker) -> float:
     return sum(keeping_s(each.loads) for each in datasets.values() if not each.is_here(docker))
 
 
-def load_s(experiment: Experiment, left: Collection[ScheduledRun]) -> float:
-    """Seconds of warm-up and measured load."""
-    return float(len(left) * (experiment.matrix.warmup + experiment.matrix.seconds))
+def load_s(resolved: Resolved, left: Collection[ScheduledRun]) -> float:
+    """Seconds of warm-up and measured load, or of a trial."""
+    matrix = resolved.experiment.matrix
+    trials = (resolved.cells[run.of.name].load.trial for run in left)
+    return sum(trial_s(trial) if trial else float(matrix.warmup + matrix.seconds) for trial in trials)
 
 
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:

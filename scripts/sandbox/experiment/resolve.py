@@ -18,13 +18,16 @@ from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
 from sandbox.results.statistics.verdict import blocks_for_one
 from sandbox.results.store import ResultFolder
-from sandbox.run.state import BenchRequest
+from sandbox.run.schedule import schedule_of
+from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import resolve_workload
 
+FEWEST_TRIALS = 10
+"""Blocks of a matrix with faults, by default (docs/failover.md)."""
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
@@ -161,7 +164,8 @@ def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plan
         for cell, load in zip(experiment.cells, loads, strict=True)
     }
     tests = experiment.tests_without({name for name, reason in reasons.items() if reason})
-    blocks = experiment.matrix.blocks or blocks_for_one(tests)
+    fewest = FEWEST_TRIALS if any(load.trial for load in loads) else 0
+    blocks = experiment.matrix.blocks or max(blocks_for_one(tests), fewest)
     here = host_class(engine_facts(Docker()))
     return Resolved(experiment, cells, _stacks(experiment, cells, plans), blocks, here)
 
@@ -215,9 +219,18 @@ def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     given = {name: getattr(change, key) for key, name in {"threads": "threads", **PARAMETERS}.items()}
     given = {name: value for name, value in given.items() if value is not None}
     parameters = make_parameters(seconds=matrix.seconds, warmup_s=matrix.warmup, **given)
-    workload = resolve_workload(change.workload or DEFAULT_WORKLOAD, change.options)
+    idle = bool(change.faults) and change.load != "loaded"
+    word, options = ("noop", {}) if idle else (change.workload or DEFAULT_WORKLOAD, change.options)
+    workload = resolve_workload(word, options)
     conditions = matrix.conditions_of(cell)
-    return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions)
+    return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions, trial=_trial_of(change))
+
+
+def _trial_of(change: Change) -> TrialRequest | None:
+    """What breaks in a cell; None where nothing does. Raises SandboxError (exit 2) for an unknown fault."""
+    if not change.faults:
+        return None
+    return TrialRequest(schedule_of(change.faults, change.target), loaded=change.load == "loaded")
 
 
 def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:

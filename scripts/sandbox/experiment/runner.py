@@ -144,7 +144,7 @@ class _Runner:
         """Notes the overhead for the next estimate, only if this start has completed every run."""
         if not self.runs or self.loaded < len(self.runs):
             return
-        spent_s = wall_s - load_s(self.resolved.experiment, self.runs)
+        spent_s = wall_s - load_s(self.resolved, self.runs)
         estimated_s = overhead_s(self.resolved, self.runs)
         self.result.note(overhead_s=round(spent_s, 1), estimated_overhead_s=round(estimated_s, 1))
 

@@ -62,6 +62,40 @@ def test_any_option_of_a_workload_is_a_factor() -> None:
     assert len({cell.stack_key for cell in cells}) == 1 and len({cell.load_key for cell in cells}) == 4
 
 
+FAILOVER: dict[str, Any] = {
+    "common": {"profile": "mysql@9.7+replica1"},
+    "factors": {"fault": {"none": {}, "crash": {"faults": "server-crash"}, "both": {"faults": ["hang", "reset"]}}},
+    "baseline": {"fault": "none"},
+    "depth": "restart",
+}
+
+
+def test_a_cell_with_a_fault_has_a_stack_of_its_own() -> None:
+    made = matrix(**{**FAILOVER, "factors": {**FAILOVER["factors"], "threads": [1, 4]}})
+    keys = {cell.name: cell.stack_key for cell in made.all_cells()}
+    assert keys["fault-none.threads-1"] == keys["fault-none.threads-4"]
+    assert len(set(keys.values())) == 1 + 4
+    stacks = make_experiment(made).stack_of
+    assert len({stacks[name] for name in stacks if "none" not in name}) == 4
+
+
+def test_a_single_fault_is_a_list_of_one_and_a_factor_too() -> None:
+    cells = list(matrix(**FAILOVER).all_cells())
+    assert [cell.change.faults for cell in cells] == [None, ["server-crash"], ["hang", "reset"]]
+    listed = matrix(**{**FAILOVER, "factors": {"faults": ["server-crash", "hang"]}, "baseline": {"faults": "hang"}})
+    assert [cell.change.faults for cell in listed.all_cells()] == [["server-crash"], ["hang"]]
+    step = {"at": "12s", "action": "promote", "after_s": 3}
+    common = {**FAILOVER["common"], "faults": step}
+    assert next(matrix(**{**FAILOVER, "common": common}).all_cells()).change.faults == [step]
+
+
+@pytest.mark.parametrize("depth", ["slices", None])
+def test_a_matrix_with_faults_needs_a_fresh_stack_for_each_trial(depth: str | None) -> None:
+    given = {name: value for name, value in {**FAILOVER, "depth": depth}.items() if value is not None}
+    with pytest.raises(ValidationError, match="a matrix with faults has depth: restart"):
+        matrix(**given)
+
+
 def test_another_file_of_the_users_own_is_another_plan() -> None:
     made = make_experiment(matrix())
     keys = {replace(made, own_files=files).key for files in ({}, {"a.sql": "1"}, {"a.sql": "2"})}

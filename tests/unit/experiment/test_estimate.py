@@ -1,5 +1,6 @@
 """How long a matrix takes: starts, data, runs; what is left of one; what this host took before."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ from sandbox.experiment.result import matrix_part
 from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import ResultFolder, readable_results
-from sandbox.run.state import BenchRequest
+from sandbox.run.schedule import Schedule, Step
+from sandbox.run.state import BenchRequest, TrialRequest
+from sandbox.run.trial import OTHER_S, TAIL_S, TYPICAL_RETURN_S
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import find_workload
@@ -67,8 +70,20 @@ def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_slices_start_each_stack_once_with_its_data() -> None:
     made = resolved(experiment(), load_of)
     left = runs_left(made, 1)
-    assert (len(left), load_s(made.experiment, left)) == (10, 100)
+    assert (len(left), load_s(made, left)) == (10, 100)
     assert overhead_s(made, left) == 3 * 100 + 10
+
+
+def test_a_trial_takes_as_long_as_its_schedule() -> None:
+    def trial_of(cell: Cell) -> BenchRequest:
+        step = Step(at_s=10, fault="hang", for_s=20)
+        return replace(load_of(cell), trial=TrialRequest(Schedule(steps=[step])) if cell.change.threads == 4 else None)
+
+    made = resolved(experiment("restart"), trial_of, 1)
+    left = runs_left(made, 1)
+    trials = sum(run.of.change.threads == 4 for run in left)
+    lasts_s = 30 + TYPICAL_RETURN_S + TAIL_S + OTHER_S
+    assert 0 < trials < len(left) and load_s(made, left) == trials * lasts_s + 10 * (len(left) - trials)
 
 
 def test_threads_take_longer_to_connect_through_a_proxy() -> None:
