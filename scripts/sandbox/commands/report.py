@@ -1,7 +1,7 @@
 """report: a result as an HTML page, a Markdown summary, and its charts as images."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -17,14 +17,21 @@ from sandbox.registry import as_typed
 from sandbox.report.bench_view import bench_markdown
 from sandbox.report.figures import bench_figures, matrix_figures
 from sandbox.report.layout import RunData
-from sandbox.report.page import Page, bench_page, html, matrix_page
+from sandbox.report.page import Page, bench_page, html, matrix_page, trial_page
 from sandbox.report.svg import Figure, picture
+from sandbox.report.trial_cells import of_trials, worst_trials
+from sandbox.report.trial_figures import single_trial_figures, trial_figures
+from sandbox.report.trial_view import trial_markdown
 from sandbox.report.verdict_table import summary
 from sandbox.results.calibration import noise_of
 from sandbox.results.compare import Judged, judge_matrix
 from sandbox.results.manifest import Manifest, MatrixPart
+from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import ResultFolder, write_atomically
+from sandbox.results.survival_of import by_log_rank
+from sandbox.results.trial.probe_log import read_probe_log
+from sandbox.results.trial.series import TrialSeries, series_of
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 1)
@@ -66,9 +73,10 @@ def judge(result: ResultFolder, part: MatrixPart, runs: Sequence[RunData]) -> Ju
         reason = next((record.reason for record in records if record.reason), "no run was made")
         what = f"no run of the matrix {part.name} is usable"
         raise SandboxError(what, reason, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
-    series = {run.name: run.seconds.get("tps", ()) for run in runs}
+    steady = {run.name: () if run.record.trial else run.seconds.get("tps", ()) for run in runs}  # a fault is no noise
     noise = noise_of(part, records, read_calibration())
-    return judge_matrix(part, records, lambda record: series[f"{record.cell}.{record.block}"], noise)
+    judged = judge_matrix(part, records, lambda record: steady[f"{record.cell}.{record.block}"], noise)
+    return by_log_rank(judged, part, records)
 
 
 def write_matrix(
@@ -81,6 +89,8 @@ def write_matrix(
 ) -> list[Path]:
     """Writes page, summary and pictures of a judged matrix."""
     figures, records = matrix_figures(part, judged, runs), [run.record for run in runs]
+    if of_trials(records):
+        figures = [*trial_figures(part, runs, trial_series(result, worst_trials(part, records))), *figures]
     page = matrix_page(part, judged, runs, figures, manifest.command, _when(manifest, runs))
     return _write(result, page, summary(part, judged, records, manifest.command), figures if charts else [])
 
@@ -91,8 +101,30 @@ def _write_bench(result: ResultFolder, manifest: Manifest, runs: Sequence[RunDat
         raise SandboxError(f"{result.path.name} has no run", known, f"try: ls {result.path}", ExitCode.ENVIRONMENT)
     run = runs[-1]
     figures = bench_figures(run)
+    if run.record.trial is not None:
+        figures = [*single_trial_figures(run, trial_series(result, [run.record])), *figures]
+        page = trial_page(run, figures, manifest.command, _when(manifest, runs))
+        return _write(result, page, trial_markdown(run.record, manifest.command), figures if charts else [])
     page = bench_page(run, figures, manifest.command, _when(manifest, runs))
     return _write(result, page, bench_markdown(run.record, manifest.command), figures if charts else [])
+
+
+def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, TrialSeries]:
+    """By run, what the probe saw; one log at a time is in memory. A log that is gone or cut short is noted."""
+    found = {}
+    for record in records:
+        name, trial = f"{record.cell}.{record.block}", record.trial
+        if trial is None or trial.end_ms is None or "probe" not in record.files:
+            continue
+        try:
+            with (result.run_path(record) / record.files["probe"]).open(encoding="utf-8") as lines:
+                log = read_probe_log(lines)
+        except (OSError, ValueError) as problem:
+            print(f"report  runs/{name}: not drawn in time: {problem}", file=sys.stderr, flush=True)
+            continue
+        t0_ms = trial.end_ms if trial.t0_ms is None else trial.t0_ms
+        found[name] = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms)
+    return found
 
 
 def _write(result: ResultFolder, page: Page, markdown: str, pictures: Sequence[Figure]) -> list[Path]:

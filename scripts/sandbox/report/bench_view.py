@@ -1,6 +1,6 @@
 """PURE: a bench's record, one run without a verdict: as a table for a terminal, in sentences, as Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
@@ -19,22 +19,34 @@ ONE_RUN = "One run has no interval: its seconds are not replicates, and a compar
 
 def bench_table(record: Record, folder: str) -> RenderableType:
     """What `make bench` prints at the end; ``folder``: the record's folder, as the user would type it."""
+    note = ONE_RUN if record.metrics.tps is not None else None
+    return record_table(record, bench_title(record), bench_rows(record), note, folder)
+
+
+def record_table(
+    record: Record, title: str, rows: Iterable[tuple[str, str]], note: str | None, folder: str
+) -> RenderableType:
+    """One run for a terminal: its title and status, a row for each figure, a note, its folder."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in bench_rows(record):
+    for name, value in rows:
         table.add_row(name, Text(value))
-    head = Text.assemble(bench_title(record), "  ", (record.status, _STYLES[record.status]))
+    head = Text.assemble(title, "  ", (record.status, _STYLES[record.status]))
     reason = [Text(record.reason, style=_STYLES[record.status])] if record.reason else []
-    note = [Text(ONE_RUN, style="dim")] if record.metrics.tps is not None else []
-    return Group(head, *reason, table, *note, Text(folder, overflow="fold"))
+    return Group(head, *reason, table, *([Text(note, style="dim")] if note else []), Text(folder, overflow="fold"))
 
 
 def bench_text(record: Record, folder: str) -> str:
     """The same without colour, at most 100 columns wide."""
+    return rendered_text(bench_table(record, folder))
+
+
+def rendered_text(table: RenderableType) -> str:
+    """A table without colour, at most 100 columns wide."""
     console = Console(width=WIDTH, color_system=None, force_terminal=False)
     with console.capture() as capture:
-        console.print(bench_table(record, folder))
+        console.print(table)
     return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sandbox.report.text import figure, levels_text, options_text, tables_text
 from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.metrics import METRICS, TRIAL_COUNTS, TRIAL_TIMES
 from sandbox.results.unpaired import ResultSide
 
 Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
@@ -19,6 +19,8 @@ _UNITS = {
     "reconnects": ("reconnect/run", 1.0), "server_cpu_ms_per_tx": ("server-cpu-sec/transaction", 1e-3),
     "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
     "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
+    **{name: (f"{name.removesuffix('_ms').replace('_', '-')}-sec", 1e-3) for name in TRIAL_TIMES},
+    **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in TRIAL_COUNTS},
 }  # fmt: skip
 """Metric → its unit there, and the factor for its values: benchstat scales seconds automatically."""
 

@@ -8,12 +8,14 @@ from dataclasses import replace
 from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, mean, median_line, run_lines, thinned
 from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
 from sandbox.report.text import figure
+from sandbox.report.trial_cells import NAMES, TRIAL_METRICS
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
 from sandbox.results.statistics.verdict import Effect
+from sandbox.results.survival_of import CensoredVerdict
 
 ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms", *PROCESSOR_TIME)
 """Drawn whether or not they are judged."""
@@ -45,7 +47,7 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
     layout = layout_of(part)
     good = by_cell(runs)
     metrics = list(dict.fromkeys([*part.metrics, *ALWAYS]))
-    levels = [_levels(layout, good, metric) for metric in metrics]
+    levels = [_levels(layout, good, metric) for metric in metrics if metric not in TRIAL_METRICS]
     relative = [_relative(layout, judged, metric) for metric in part.metrics]
     made = [*side_by_side("levels", "throughput and latency", levels)]
     made += side_by_side("relative", "relative to the baseline", relative)
@@ -142,6 +144,8 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     ratio = METRICS[metric].scale == "ratio"
     found: dict[str, list[Mark]] = {panel: [] for panel in layout.panels}
     for verdict in judged.verdicts:
+        if isinstance(verdict, CensoredVerdict):
+            continue
         if verdict.metric == metric and verdict.judgement and verdict.cell in layout.places:
             place = layout.places[verdict.cell]
             found[place.panel] += _relative_marks(layout, place, verdict, verdict.judgement.effect)
@@ -159,6 +163,8 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
         f"Per block against {layout.variants[0]}, all other levels equal (dashed: {base}). "
         "Dot: Hodges-Lehmann. Bar: exact 95 % interval. Grey: within ±δ, too small to count."
     )
+    if any(isinstance(verdict, CensoredVerdict) for verdict in judged.verdicts if verdict.metric == metric):
+        caption += " A pair with trials that were still out at their end is not drawn: see the table."
     return Figure(f"relative-{metric}", f"{spoken(metric)}, relative", caption, panels, layout.variants)
 
 
@@ -212,6 +218,8 @@ def spoken(metric: str) -> str:
     """A metric as a heading: ``throughput (tps)``, ``latency p95``."""
     if metric in PROCESSOR_TIME:
         return f"processor time of the {metric.partition('_')[0]} per transaction"
+    if metric in NAMES:
+        return NAMES[metric]
     return f"throughput ({metric})" if metric in ("tps", "qps") else metric.removesuffix("_ms").replace("_", " ")
 
 

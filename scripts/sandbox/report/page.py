@@ -1,21 +1,24 @@
 """PURE: a result as one self-contained HTML file: no script, no network, no other file; light and dark."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.report import bench_view, environment, verdict_table
-from sandbox.report.answer import answer
+from sandbox.report import bench_view, environment, trial_view, verdict_table
+from sandbox.report.censored_text import any_open, with_log_rank
 from sandbox.report.environment import VariantDiff
 from sandbox.report.figures import spoken
 from sandbox.report.layout import RunData
 from sandbox.report.rendering import rendered
 from sandbox.report.svg import Figure
 from sandbox.report.text import figure, varied
+from sandbox.report.trial_answer import answer_of
+from sandbox.report.trial_cells import cells_of, median_text, of_trials
+from sandbox.report.trial_tables import TrialTable, trial_tables
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS
+from sandbox.results.statistics.metrics import METRICS, TRIAL_TIMES
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
@@ -58,6 +61,13 @@ class Page:
     origin: str = ""
     """The finding of a published original."""
     headings: Sequence[str] = verdict_table.WIDE_FIGURES
+    trials: Sequence[TrialTable] = ()
+    """Of a matrix with faults."""
+
+    @property
+    def of_trials(self) -> bool:
+        """Whether anything broke in any of its runs."""
+        return of_trials(run.record for run in self.runs)
 
 
 def matrix_page(
@@ -73,7 +83,7 @@ def matrix_page(
     return Page(
         title=part.title,
         question=part.question,
-        answer=answer(part, judged),
+        answer=answer_of(part, judged, records),
         when=when,
         figures=figures,
         environment=[*environment.environment_rows(records), *environment.host_check_row(part.host_checks)],
@@ -82,11 +92,13 @@ def matrix_page(
         again=[verdict_table.again(part, command)],
         runs=runs,
         tables=[_table(part, judged, records, metric) for metric in part.metrics],
-        notes=[*verdict_table.notes(part, judged), verdict_table.MDE_TEXT],
+        notes=[*verdict_table.notes(part, judged, records), verdict_table.MDE_TEXT],
         processor_time=verdict_table.processor_table(part, records),
         processor_time_first=verdict_table.asked_first(part),
         diffs=environment.config_diffs(part, records),
         origin=part.note,
+        headings=with_log_rank(verdict_table.WIDE_FIGURES, judged),
+        trials=trial_tables(part, records),
     )
 
 
@@ -108,14 +120,28 @@ def bench_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], 
     )
 
 
+def trial_page(run: RunData, figures: Sequence[Figure], command: Sequence[str], when: str) -> Page:
+    """The page of a single trial."""
+    record = run.record
+    return replace(
+        bench_page(run, figures, command, when),
+        title=trial_view.trial_title(record),
+        question=trial_view.trial_question(record),
+        answer=trial_view.single_trial_answer(record),
+        how=trial_view.ONE_TRIAL,
+        figures_table=list(trial_view.trial_rows(record)),
+    )
+
+
 def html(page: Page) -> str:
     """``report.html``."""
     return rendered("page.html", page=page)
 
 
 def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: str) -> VerdictTable:
-    known = {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
-    rows, canary = ([_row(*each, known) for each in found] for found in verdict_table.with_levels(part, judged, metric))
+    known, open_ = _middles(part, records, metric), any_open(judged)
+    found = verdict_table.with_levels(part, judged, metric)
+    rows, canary = ([_row(*each, known, open_) for each in group] for group in found)
     telling = rows if len(rows) <= FOLD_FROM else [row for row in rows if row["word"] not in _QUIET]
     folded = [row for row in rows if row not in telling]
     return VerdictTable(
@@ -123,11 +149,18 @@ def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: 
     )
 
 
-def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str]) -> Mapping[str, Any]:
+def _middles(part: MatrixPart, records: Sequence[Record], metric: str) -> Mapping[str, str]:
+    """By cell; of a time of trials the median, since the pseudo-median of open ones means nothing."""
+    if metric in TRIAL_TIMES:
+        return {cell.name: median_text(cell.lengths(metric)) or "?" for cell in cells_of(part, records)}
+    return {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
+
+
+def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str], log_rank: bool) -> Mapping[str, Any]:
     values = " → ".join(known.get(cell, "?") for cell in (verdict.baseline, verdict.cell))
     return {
         "levels": levels,
         "values": f"{values} {METRICS[verdict.metric].unit}",
-        "figures": verdict_table.wide_figures(verdict),
+        "figures": verdict_table.wide_figures(verdict, log_rank),
         "word": verdict.word.replace(" ", "-"),
     }

@@ -8,6 +8,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from sandbox.report import text
+from sandbox.report.trial_cells import rto_text
 
 _HYPHENATED = re.compile(r"\S+-\S+")
 
@@ -34,7 +35,8 @@ def _environment() -> jinja2.Environment:
     )
     made.filters |= {
         "names": _names, "levels": text.levels_text, "tables": text.tables_text, "options": text.options_text,
-        "figure": text.figure, "shown": text.shown, "p_text": text.p_text, "markdown_table": text.markdown_table,
+        "figure": text.figure, "rto": rto_text, "shown": text.shown, "p_text": text.p_text,
+        "markdown_table": text.markdown_table,
         "text_table": lambda header, rows: "\n".join(text.text_table(header, rows)),
         "wrapped": lambda *given, **how: "\n".join(text.wrapped(*given, **how)),
     }  # fmt: skip

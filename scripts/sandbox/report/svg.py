@@ -152,7 +152,7 @@ class Bar:
 
     def draw(self, frame: Frame) -> str:
         look = "thick" if self.thick else "thin"
-        return _path(self.colour, look, frame.path([(self.x, self.low), (self.x, self.high)]))
+        return path_element(self.colour, look, frame.path([(self.x, self.low), (self.x, self.high)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Line:
         if not data:
             return ""
         look = "level" if self.colour is None else "one" if self.faint else "line"
-        return _path(self.colour, look, data)
+        return path_element(self.colour, look, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Area:
     def draw(self, frame: Frame) -> str:
         first, last = self.x
         data = frame.path([(first, self.low), (last, self.low), (last, self.high), (first, self.high)])
-        return _path(None, "area", f"{data}Z")
+        return path_element(None, "area", f"{data}Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class Level:
         return (self.y,)
 
     def draw(self, frame: Frame) -> str:
-        return _path(None, "level", frame.path([(frame.x.low, self.y), (frame.x.high, self.y)]))
+        return path_element(None, "level", frame.path([(frame.x.low, self.y), (frame.x.high, self.y)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +226,11 @@ class Panel:
     log_from: float = LOG_FROM
     group: str = ""
     """A heading over this panel and those after it that have the same one."""
+
+    @property
+    def broad(self) -> bool:
+        """Whether it needs a row of its own."""
+        return self.size[0] > WIDTH
 
     @property
     def size(self) -> tuple[int, int]:
@@ -251,23 +256,25 @@ class Panel:
     def _names(self, frame: Frame) -> Iterable[str]:
         if not self.names:
             ticks = [tick for tick in frame.x.ticks() if tick == int(tick)]
-            return [_text(*_below(frame, tick), written(tick), "middle") for tick in ticks]
+            return [text_element(*_below(frame, tick), written(tick), "middle") for tick in ticks]
         if frame.turned:
             longest = int((frame.left - 10) / 6.3)
             rows = ((frame.point(index, frame.y.low)[1], name) for index, name in enumerate(self.names))
-            return [_text(frame.left - 6, y + 4, cut(name, longest), "end") for y, name in rows]
+            return [text_element(frame.left - 6, y + 4, cut(name, longest), "end") for y, name in rows]
         longest = max(2, int(frame.width / len(self.names) / 6))
-        return [_text(*_below(frame, index), cut(name, longest), "middle") for index, name in enumerate(self.names)]
+        return [
+            text_element(*_below(frame, index), cut(name, longest), "middle") for index, name in enumerate(self.names)
+        ]
 
     def _titles(self, frame: Frame) -> Iterable[str]:
         below, beside = (self.y_title, "") if self.turned else (self.x_title, self.y_title)
         if frame.y.logarithmic:
             below, beside = (f"{below}; log scale", beside) if self.turned else (below, f"{beside}; log scale")
-        yield _text(frame.left + frame.width / 2, frame.top + frame.height + 28, below, "middle")
+        yield text_element(frame.left + frame.width / 2, frame.top + frame.height + 28, below, "middle")
         if beside:
             middle = frame.top + frame.height / 2
             turn = f' transform="rotate(-90 10 {middle:.0f})"'
-            yield _text(10, middle, beside, "middle", turn)
+            yield text_element(10, middle, beside, "middle", turn)
 
 
 def tone(colour: int | None) -> str:
@@ -275,7 +282,8 @@ def tone(colour: int | None) -> str:
     return "grey" if colour is None else f"c{colour % _COLOURS}"
 
 
-def _path(colour: int | None, look: str, data: str) -> str:
+def path_element(colour: int | None, look: str, data: str) -> str:
+    """A path in a colour; ``look``: its class in ``templates/looks.j2``."""
     return f'<path class="{tone(colour)} {look}" d="{data}"/>'
 
 
@@ -285,14 +293,15 @@ def _grid(frame: Frame) -> Iterable[str]:
         yield f'<path class="grid" d="{data}"/>'
         x, y = frame.point(frame.x.low, tick)
         x, y, anchor = (x, frame.top + frame.height + 14, "middle") if frame.turned else (x - 5, y + 4, "end")
-        yield _text(x, y, written(tick), anchor)
+        yield text_element(x, y, written(tick), anchor)
 
 
 def _below(frame: Frame, x: float) -> tuple[float, float]:
     return frame.point(x, frame.y.low)[0], frame.top + frame.height + 14
 
 
-def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+def text_element(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+    """Words in a chart; ``anchor``: middle, end, or empty for the start; ``more``: further attributes."""
     return f'<text class="faint {anchor}" x="{x:.1f}" y="{y:.1f}"{more}>{escape(text)}</text>'
 
 
@@ -311,8 +320,9 @@ class Figure:
 
 def picture(figure: Figure) -> str:
     """The figure as one self-contained SVG file: on white, with title, legend and caption."""
-    columns = min(_COLUMNS, max(2, len(figure.panels)))
-    width = columns * (WIDTH + _GAP) + _GAP
+    column_width = max(WIDTH, *(panel.size[0] for panel in figure.panels))
+    columns = 1 if column_width > WIDTH else min(_COLUMNS, max(2, len(figure.panels)))
+    width = columns * (column_width + _GAP) + _GAP
     legend, captioned = _legend(figure.legend, width)
     caption = textwrap.wrap(figure.caption, (width - 2 * _GAP) // 6, break_long_words=False, break_on_hyphens=False)
     placed, y = [], captioned + 16 * len(caption)

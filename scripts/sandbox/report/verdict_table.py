@@ -5,10 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sandbox.report.answer import answer
+from sandbox.report.censored_text import (
+    LOG_RANK_TEXT,
+    any_open,
+    censored_data,
+    censored_figures,
+    log_rank_text,
+    with_log_rank,
+)
 from sandbox.report.environment import unset_lines
 from sandbox.report.rendering import rendered, rendered_lines
 from sandbox.report.text import (
+    WIDTH,
     figure,
     levels_text,
     make_command,
@@ -16,6 +24,9 @@ from sandbox.report.text import (
     shown,
     varied,
 )
+from sandbox.report.trial_answer import answer_of
+from sandbox.report.trial_cells import TRIAL_METRICS, of_trials
+from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
 from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
 from sandbox.results.record import Record
@@ -23,6 +34,7 @@ from sandbox.results.statistics.changes import Shift
 from sandbox.results.statistics.metrics import PROCESSOR_TIME
 from sandbox.results.statistics.rank_tests import hodges_lehmann
 from sandbox.results.statistics.verdict import Effect, Judgement
+from sandbox.results.survival_of import CensoredVerdict
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
@@ -49,20 +61,28 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
     """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
     tables = {
         f"{name}   {margin_text(name, judged)}": [
-            [*levels, *figures(each)] for found in with_levels(part, judged, name) for levels, each in found
+            [*levels, *figures(each, any_open(judged))]
+            for found in with_levels(part, judged, name)
+            for levels, each in found
         ]
         for name in part.metrics
     }
     seen = any("no difference" in verdict.word for verdict in judged.verdicts)
-    text = [*([MDE_TEXT.replace("MDE", "sees")] if seen else []), *notes(part, judged)]
-    headings = [*varied(part), *FIGURES]
-    return rendered_lines("verdicts.txt", **_both(part, judged, records), tables=tables, headings=headings, notes=text)
+    text = [*([MDE_TEXT.replace("MDE", "sees")] if seen else []), *notes(part, judged, records)]
+    headings = [*varied(part), *with_log_rank(FIGURES, judged)]
+    alike = _both(part, judged, records)
+    if alike["trials"]:
+        judged_too = [TrialTable(title, "", headings, rows, len(varied(part))) for title, rows in tables.items()]
+        alike["trials"] = [each for table in [*alike["trials"], *judged_too] for each in fitting(table, WIDTH - 2)]
+        tables = {}
+    return rendered_lines("verdicts.txt", **alike, tables=tables, headings=headings, notes=text)
 
 
 def _both(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> dict[str, Any]:
     """What the terminal and the summary show alike."""
     times, first = processor_table(part, records), asked_first(part)
-    return {"part": part, "answer": answer(part, judged), "times": times, "times_first": first}
+    trials, sentence = trial_tables(part, records), answer_of(part, judged, records)
+    return {"part": part, "answer": sentence, "times": times, "times_first": first, "trials": trials}
 
 
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
@@ -72,11 +92,12 @@ def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command
     return rendered(
         "summary.md",
         **_both(part, judged, records),
-        headings=["cell", *WIDE_FIGURES],
+        headings=["cell", *with_log_rank(WIDE_FIGURES, judged)],
         tables={
-            name: [[cell, *wide_figures(each)] for cell, each in named if each.metric == name] for name in part.metrics
+            name: [[cell, *wide_figures(each, any_open(judged))] for cell, each in named if each.metric == name]
+            for name in part.metrics
         },
-        notes=[MDE_TEXT, *notes(part, judged), *lost_runs(part, records), *filter(None, [part.note])],
+        notes=[MDE_TEXT, *notes(part, judged, records), *lost_runs(part, records), *filter(None, [part.note])],
         unset=unset_lines(part, records),
         how=how(part, records),
         again=again(part, command),
@@ -86,9 +107,12 @@ def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command
 def how(part: MatrixPart, records: Sequence[Record]) -> str:
     """Order, estimator, servers and host, in a few sentences."""
     versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
+    runs = f"runs of {part.seconds} s after {part.warmup_s} s of warm-up"
+    if of_trials(records):
+        runs = "in each a trial of every cell on a fresh stack, pairs with open trials by the log-rank test"
     return (
-        f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, runs of {part.seconds} s after "
-        f"{part.warmup_s} s of warm-up; each cell against {levels_text(part.baseline)}, all other levels equal, "
+        f"{part.blocks} randomized blocks (seed {part.seed}), depth {part.depth}, {runs}; "
+        f"each cell against {levels_text(part.baseline)}, all other levels equal, "
         f"paired by block: Hodges-Lehmann, exact 95 % interval, p adjusted ({part.adjustment}). "
         f"Servers: {'; '.join(versions) or 'unknown'}. Host: {part.host_class}."
     )
@@ -116,10 +140,14 @@ def with_levels(part: MatrixPart, judged: Judged, metric: str) -> Sequence[Seque
     )
 
 
-def figures(verdict: Verdict) -> Sequence[str]:
-    """A verdict's figures as text, under the headings of FIGURES."""
-    n = str(verdict.judgement.effect.blocks) if verdict.judgement else "0"
-    return figures_text(verdict.judgement, verdict.word, n, verdict.missing, BLOCKS)
+def figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
+    """A verdict's figures as text, under the headings of FIGURES; ``log_rank``: with that p before the word."""
+    if isinstance(verdict, CensoredVerdict):
+        *text, word = censored_figures(verdict, BLOCKS.too_few)
+    else:
+        n = str(verdict.judgement.effect.blocks) if verdict.judgement else "0"
+        *text, word = figures_text(verdict.judgement, verdict.word, n, verdict.missing, BLOCKS)
+    return (*text, *([log_rank_text(verdict)] if log_rank else []), word)
 
 
 def figures_text(judgement: Judgement | None, word: str, n: str, lost: int, units: Units) -> Sequence[str]:
@@ -138,14 +166,15 @@ def figures_text(judgement: Judgement | None, word: str, n: str, lost: int, unit
     return (shown(effect.metric, effect.estimate), " … ".join(ends), n, p_text(judgement.adjusted_p), word)
 
 
-def wide_figures(verdict: Verdict) -> Sequence[str]:
+def wide_figures(verdict: Verdict, log_rank: bool = False) -> Sequence[str]:
     """The same where there is room: the smallest detectable effect stands next to every verdict."""
     *text, word = figures(verdict)
-    if verdict.judgement is None:
-        return (*text, "", word)
+    beside = [log_rank_text(verdict)] if log_rank else []
+    if verdict.judgement is None or isinstance(verdict, CensoredVerdict):
+        return (*text, "", *beside, word)
     effect = verdict.judgement.effect
     seen = shown(effect.metric, effect.detectable).lstrip("+") if math.isfinite(effect.detectable) else ""
-    return (*text, seen, verdict.word if verdict.word == "no difference" else word)
+    return (*text, seen, *beside, verdict.word if verdict.word == "no difference" else word)
 
 
 def margin_text(name: str, judged: Judged) -> str:
@@ -179,14 +208,15 @@ def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: floa
 def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
     """Commands that calibrate this host for these runs where it is not calibrated: one for each workload."""
     asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
-    loads = {load for (load, _), (source, _) in judged.noise.items() if source == "canary"}
+    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in TRIAL_METRICS}
+    loads = {load for (load, _), source in noise.items() if source == "canary"}
     words = sorted(asked.get(load, load) for load in loads)
     return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
 
 
-def notes(part: MatrixPart, judged: Judged) -> list[str]:
-    """Notes on the figures: noise, marked blocks, what was left out or could not run."""
-    text = []
+def notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
+    """Notes on the figures: few trials, noise, marked blocks, what was left out or could not run."""
+    text = [*trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
     if judged.unfit:
         text.append("UNFIT: the canary, which is the baseline against itself, differs; no verdicts")
     if commands := calibrate_commands(part, judged):
@@ -308,7 +338,11 @@ def _data(verdict: Verdict) -> dict[str, Any]:
         "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
         "missing_blocks": verdict.missing,
     }  # fmt: skip
-    return text | judgement_data(verdict.judgement, BLOCKS)
+    return text | judgement_data(verdict.judgement, BLOCKS) | _censored_data(verdict)
+
+
+def _censored_data(verdict: Verdict) -> dict[str, Any]:
+    return censored_data(verdict) if isinstance(verdict, CensoredVerdict) else {}
 
 
 def effect_data(effect: Effect | None) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""PURE: verdicts on pairs with open trials as text and data: what the difference is at least, and the log-rank p."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sandbox.report.text import p_text, shown
+from sandbox.results.compare import Judged, Verdict
+from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.survival_of import Bounds, CensoredVerdict
+
+LOG_RANK = "log-rank p"
+_OPEN = "open"
+LOG_RANK_TEXT = (
+    "censored: trials of the pair ended before writes were back, so the log-rank test decides; the effect is what "
+    "holds however long they would have lasted"
+)
+
+
+def any_open(judged: Judged) -> bool:
+    """Whether trials of any compared pair were open at their end."""
+    return any(isinstance(each, CensoredVerdict) for each in [*judged.verdicts, *judged.canary])
+
+
+def with_log_rank(headings: Iterable[str], judged: Judged) -> tuple[str, ...]:
+    """The headings of verdicts with that of the log-rank test before the last one, where any pair needs it."""
+    *others, last = headings
+    return (*others, *([LOG_RANK] if any_open(judged) else []), last)
+
+
+def log_rank_text(verdict: Verdict) -> str:
+    """The p of the log-rank test; empty for a pair without open trials."""
+    return p_text(verdict.p) if isinstance(verdict, CensoredVerdict) else ""
+
+
+def censored_figures(verdict: CensoredVerdict, too_few: str) -> tuple[str, str, str, str, str]:
+    """Effect, interval, blocks, adjusted p, and the word with the number of open trials."""
+    judgement, metric = verdict.judgement, METRICS[verdict.metric]
+    blocks = str(judgement.effect.blocks) if judgement else "0"
+    p = p_text(judgement.adjusted_p) if judgement else ""
+    ends = too_few if verdict.interval is None else _interval_text(metric, verdict.interval)
+    return _size_text(metric, verdict.size), ends, blocks, p, f"{verdict.word} ({open_text(verdict)})"
+
+
+def open_text(verdict: CensoredVerdict) -> str:
+    """``3 open``; ``3 + 1 open`` where the baseline has some too."""
+    own, base = verdict.open_trials
+    return f"{own} + {base} open" if base else f"{own} open"
+
+
+def _size_text(metric: Metric, size: Bounds) -> str:
+    if size.low is None or size.high is None:
+        if size.low is not None:
+            return f"at least {shown(metric, size.low)}"
+        return f"at most {shown(metric, size.high)}" if size.high is not None else _OPEN
+    low, high = shown(metric, size.low), shown(metric, size.high)
+    return low if low == high else f"{low} … {high}"
+
+
+def _interval_text(metric: Metric, interval: Bounds) -> str:
+    ends = (_OPEN if end is None else shown(metric, end) for end in (interval.low, interval.high))
+    return " … ".join(ends)
+
+
+def censored_data(verdict: CensoredVerdict) -> dict[str, Any]:
+    """What replaces the effect in the JSON data: null is no bound."""
+    interval = verdict.interval
+    return {
+        "effect": None,
+        "interval_95": None if interval is None else [interval.low, interval.high],
+        "effect_between": [verdict.size.low, verdict.size.high],
+        "detectable": None,
+        "log_rank_p": verdict.p,
+        "open_trials": {"cell": verdict.open_trials[0], "baseline": verdict.open_trials[1]},
+    }

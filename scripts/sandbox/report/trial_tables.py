@@ -1,0 +1,182 @@
+"""PURE: the tables of a matrix of trials, the same ones for the page, a terminal and Markdown."""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.report.text import UNKNOWN, figure, varied
+from sandbox.report.trial_cells import (
+    FEWEST_TRIALS,
+    CellTrials,
+    cells_of,
+    interval_text,
+    longest_text,
+    median_text,
+    of_trials,
+    trials_text,
+)
+from sandbox.results.manifest import MatrixPart
+from sandbox.results.record import Record
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS
+from sandbox.results.trial.models import LedgerCounts
+
+_OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out")
+_RECOVERY = ("RTO, new conn.", "election", "brownout", "whole again", "write errors", "read errors")
+_LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
+_GAP = 2
+"""Columns between two columns of a table on a terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTable:
+    """``words``: how many of the columns, the first ones, are names; all others are figures."""
+
+    title: str
+    note: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int
+
+
+def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:
+    """Outages, recovery, the ledger, and the checks that failed; none where nothing breaks."""
+    if not of_trials(records):
+        return []
+    cells, factors = cells_of(part, records), varied(part)
+
+    def table(title: str, note: str, header: Sequence[str], row: Callable[[CellTrials], Sequence[str]]) -> TrialTable:
+        rows = [[*cell.levels, *row(cell)] for cell in cells]
+        return TrialTable(title, note, [*factors, *header], rows, len(factors))
+
+    return [
+        table(
+            "Outage of writes, ms",
+            "RTO: from the first injection to the end of the first outage, median of the trials; 0: no outage. Still "
+            "out: trials that ended before writes were back.",
+            _OUTAGES,
+            _outage,
+        ),
+        table(
+            "Recovery, ms",
+            "Medians of the trials that have the figure; errors from the first injection on.",
+            _RECOVERY,
+            _recovery,
+        ),
+        table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
+        *_checks(cells, factors),
+    ]
+
+
+def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
+    """Which cells have few trials, and which too few for a verdict."""
+    cells = cells_of(part, records) if of_trials(records) else []
+    none = [_named(cell) for cell in cells if cell.count < FEWEST_BLOCKS]
+    few = [_named(cell) for cell in cells if FEWEST_BLOCKS <= cell.count < FEWEST_TRIALS]
+    text = [f"fewer than {FEWEST_BLOCKS} trials, so no verdict: {'; '.join(none)}"] if none else []
+    return [*text, *([f"fewer than {FEWEST_TRIALS} trials: {'; '.join(few)}"] if few else [])]
+
+
+def _named(cell: CellTrials) -> str:
+    return f"{cell.name} ({cell.count})"
+
+
+def fitting(table: TrialTable, columns: int) -> list[TrialTable]:
+    """The table in as many pieces as fit into so many columns, each with the names in front.
+
+    Columns that are empty in every row are left out, and so do not count.
+    """
+    lines = [table.header, *table.rows]
+    used = [each for each in range(table.words, len(table.header)) if any(row[each] for row in table.rows)]
+    names = sum(_width(lines, each) for each in range(table.words))
+    pieces: list[list[int]] = [[]]
+    for each in used:
+        taken = names + sum(_width(lines, other) for other in pieces[-1])
+        if pieces[-1] and taken + _width(lines, each) - _GAP > columns:
+            pieces.append([])
+        pieces[-1].append(each)
+    return [_piece(table, piece, first=not index) for index, piece in enumerate(pieces)]
+
+
+def _width(lines: Sequence[Sequence[str]], column: int) -> int:
+    return max(len(line[column]) for line in lines) + _GAP
+
+
+def _piece(table: TrialTable, columns: Sequence[int], first: bool) -> TrialTable:
+    chosen = [*range(table.words), *columns]
+    header, *rows = ([line[each] for each in chosen] for line in [table.header, *table.rows])
+    titled = table.title if first else f"{table.title} (more)"
+    return replace(table, title=titled, note=table.note if first else "", header=header, rows=rows)
+
+
+def _outage(cell: CellTrials) -> Sequence[str]:
+    lengths = cell.lengths("rto_ms")
+    still_out = sum(still_open for _, still_open in lengths)
+    return (
+        trials_text(cell), median_text(lengths), interval_text(lengths), longest_text(lengths),
+        str(still_out) if lengths else "",
+    )  # fmt: skip
+
+
+def _recovery(cell: CellTrials) -> Sequence[str]:
+    times = ("rto_new_connection_ms", "election_ms", "brownout_ms", "redundancy_ms")
+    counts = [_median_of(cell, name) for name in ("write_errors", "read_errors")]
+    return (*(median_text(cell.lengths(name)) for name in times), *counts)
+
+
+def _median_of(cell: CellTrials, metric: str) -> str:
+    values = [value for record in cell.records if (value := getattr(record.metrics, metric)) is not None]
+    return figure(statistics.median(values)) if values else ""
+
+
+def _ledger(cell: CellTrials) -> Sequence[str]:
+    """Sums over all trials; where some could not be judged, how many."""
+    ledgers = [record.trial.ledger for record in cell.records if record.trial]
+    plain = [_sum([None if each is None else getattr(each, name) for each in ledgers]) for name in _LEDGER[:3]]
+    verdicts = [_sum([_found(each, name) for each in ledgers]) for name in _LEDGER[3:6]]
+    return (*plain, *verdicts, _stale(ledgers, "writer"), _stale(ledgers, "reader"))
+
+
+def _found(ledger: LedgerCounts | None, name: str) -> int | None:
+    ops = getattr(ledger, name, None)
+    return None if ops is None else int(ops.count)
+
+
+def _sum(values: Sequence[int | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not values:
+        return ""
+    if not known:
+        return UNKNOWN
+    unknown = len(values) - len(known)
+    return f"{sum(known):,}" + (f" ({unknown} trial{'s' if unknown > 1 else ''} {UNKNOWN})" if unknown else "")
+
+
+def _stale(ledgers: Sequence[LedgerCounts | None], stream: str) -> str:
+    """``12 of 9,800``: of the reads that were answered."""
+    found = [each.stale[stream] for each in ledgers if each is not None and stream in each.stale]
+    if not ledgers:
+        return ""
+    return f"{sum(each.stale for each in found):,} of {sum(each.reads for each in found):,}" if found else UNKNOWN
+
+
+def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[TrialTable]:
+    """A column for each check that failed anywhere: ``3 of 10``; of those trials that it judged."""
+    counts = {cell.name: _verdicts(cell) for cell in cells}
+    failed = [name for name in dict.fromkeys(name for found in counts.values() for name, _ in found)
+              if any(found[name, "fail"] for found in counts.values())]  # fmt: skip
+    if not failed:
+        return
+    rows = [[*cell.levels, *(_check_text(counts[cell.name], name) for name in failed)] for cell in cells]
+    yield TrialTable("Checks that failed", "In how many of the trials.", [*factors, *failed], rows, len(factors))
+
+
+def _verdicts(cell: CellTrials) -> Counter[tuple[str, str]]:
+    return Counter((check.name, check.verdict) for record in cell.records for check in record.checks)
+
+
+def _check_text(found: Counter[tuple[str, str]], name: str) -> str:
+    judged = found[name, "pass"] + found[name, "fail"]
+    unknown = found[name, "unknown"]
+    text = f"{found[name, 'fail']} of {judged}" if judged else ""
+    return ", ".join(filter(None, (text, f"{unknown} {UNKNOWN}" if unknown else "")))

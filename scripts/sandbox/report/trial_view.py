@@ -1,0 +1,184 @@
+"""PURE: a trial's record, one run without a verdict on a difference: a table for a terminal, sentences, Markdown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import RenderableType
+
+from sandbox.report.bench_view import bench_again, record_table, rendered_text
+from sandbox.report.rendering import rendered
+from sandbox.report.text import UNKNOWN
+from sandbox.report.trial_cells import NAMES, ms_text
+from sandbox.results.record import Record, TrialRecord, TrialStep
+from sandbox.results.survival_of import lasted
+from sandbox.results.trial.models import StaleReads
+
+ONE_TRIAL = "One trial has no interval: the same fault takes another time at each trial. make matrix repeats it."
+
+
+def trial_table(record: Record, folder: str) -> RenderableType:
+    """What `make trial` prints at the end; ``folder``: the record's folder, as the user would type it."""
+    note = ONE_TRIAL if record.trial is not None else None
+    return record_table(record, trial_title(record), trial_rows(record), note, folder)
+
+
+def trial_text(record: Record, folder: str) -> str:
+    """The same without colour, at most 100 columns wide."""
+    return rendered_text(trial_table(record, folder))
+
+
+def trial_title(record: Record) -> str:
+    """What broke, where, and which way the probe went."""
+    entry, trial = record.workload.entry, record.trial
+    names = (step.name if step.action else f"{step.name} of {step.target}" for step in trial.steps) if trial else ()
+    return f"{', '.join(dict.fromkeys(names)) or 'trial'} on {record.profile} through {entry.via if entry else UNKNOWN}"
+
+
+def trial_rows(record: Record) -> Iterator[tuple[str, str]]:
+    """What was done, the times of the outage with their resolution, errors, the ledger, the checks."""
+    trial = record.trial
+    if trial is not None:
+        for step in trial.steps:
+            yield "action" if step.action else "fault", step_text(step, trial)
+        yield "probe", _probe(trial)
+        yield from _times(record, trial)
+        yield "writers seen", _writers(trial)
+        yield from _errors(trial)
+        yield "ledger", ledger_text(trial)
+        yield from _stale(trial)
+    for check in record.checks:
+        if check.verdict != "pass":
+            yield check.verdict, f"{check.name}: {check.detail}"
+    yield "passed", ", ".join(check.name for check in record.checks if check.verdict == "pass") or "none"
+
+
+def step_text(step: TrialStep, trial: TrialRecord) -> str:
+    """``server-crash on galera1 (writer), in effect in 61 ms, healed 15.2 s later``; a later step with its time."""
+    options = "".join(f" {name}={value}" for name, value in step.options.items())
+    at = "" if trial.t0_ms in (None, step.began_ms) else f" at {_since(trial, step.began_ms)}"
+    took_ms = step.ended_ms - step.began_ms
+    if step.action is not None:
+        word = "not done after" if step.refused else "done in"
+        return f"{step.name}{options}{at}, {word} {took_ms / 1000:.1f} s: {step.outcome or UNKNOWN}"
+    healed = "not healed" if step.healed_ms is None else f"healed {(step.healed_ms - step.began_ms) / 1000:.1f} s later"
+    where = f"{', '.join(step.nodes)} ({step.target})"
+    return f"{step.name}{options} on {where}{at}, in effect in {took_ms:.0f} ms, {healed}"
+
+
+def _since(trial: TrialRecord, at_ms: float) -> str:
+    return f"{(at_ms - (trial.t0_ms or 0.0)) / 1000:+.1f} s"
+
+
+def _probe(trial: TrialRecord) -> str:
+    rates = trial.rates
+    way = "direct: it knows every server and tries the next" if trial.direct else "through the proxy"
+    load = "no load beside it"
+    if trial.load_starts is not None:
+        load = f"load {trial.load_rate_per_s}/s beside it" if trial.load_rate_per_s else "an unlimited load beside it"
+    writes = f"{rates.get('pooled', 0)} writes/s pooled, {rates.get('fresh', 0)}/s on new connections"
+    reads = f"{rates.get('writer', 0)} + {rates.get('reader', 0)} reads/s"
+    return f"{writes}, {reads}, {way}; time-out {trial.timeout_s:g} s; {load}"
+
+
+def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
+    for name, spoken in NAMES.items():
+        if (found := lasted(record, name)) is not None:
+            yield spoken, time_text(*found, name, trial)
+
+
+def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:
+    """``2,310 ms (± 10)``; ``at least 60,000 ms (still open at the end)``; ``no outage``."""
+    if still_open:
+        return f"at least {ms_text(value_ms)} ms (still open at the end)"
+    if name in ("rto_ms", "rto_new_connection_ms") and value_ms == 0:
+        return "no outage"
+    resolutions = trial.figures.resolution_ms if trial.figures else {}
+    resolution = resolutions.get("lag" if name.startswith("lag") else name)
+    return f"{ms_text(value_ms)} ms" + (f" (± {resolution:,.0f})" if resolution else "")
+
+
+def _writers(trial: TrialRecord) -> str:
+    seen = [f"{' + '.join(each.nodes) or 'none'} ({_since(trial, each.at_ms)})" for each in trial.writers]
+    return ", ".join(seen) or UNKNOWN
+
+
+def _errors(trial: TrialRecord) -> Iterator[tuple[str, str]]:
+    """By phase, of writes and reads; before the fault there should be none."""
+    for phase in ("before", "during", "after"):
+        counts = getattr(trial.figures, f"errors_{phase}", {})
+        text = "; ".join(f"{kind} {_counts(by_code)}" for kind, by_code in counts.items() if by_code)
+        if text or phase == "during":
+            yield f"errors {phase}", text or "none"
+
+
+def _counts(by_code: Mapping[str, int]) -> str:
+    return ", ".join(f"{code}: {count:,}" for code, count in by_code.items())
+
+
+def ledger_text(trial: TrialRecord) -> str:
+    """How many acknowledged writes there are, and what became of them."""
+    ledger = trial.ledger
+    if ledger is None:
+        return UNKNOWN
+    named = {name: getattr(ledger, name) for name in ("lost", "phantom", "duplicate", "recovered")}
+    found = ", ".join(f"{UNKNOWN if each is None else format(each.count, ',')} {name}" for name, each in named.items())
+    return f"{ledger.acked:,} acknowledged, {ledger.failed:,} failed, {ledger.unknown:,} unknown: {found}"
+
+
+def _stale(trial: TrialRecord) -> Iterator[tuple[str, str]]:
+    """Of each stream of reads that was answered."""
+    streams = trial.ledger.stale if trial.ledger else {}
+    found = [f"{name} {stale_text(reads)}" for name, reads in streams.items() if reads.reads]
+    if found:
+        yield "stale reads", "; ".join(found)
+
+
+def stale_text(reads: StaleReads) -> str:
+    """``12 of 9,800, the oldest by 340 ms``."""
+    age = f", the oldest by {ms_text(reads.longest_age_ms)} ms" if reads.longest_age_ms is not None else ""
+    old = f", {reads.above_1s:,} by more than 1 s" if reads.above_1s else ""
+    return f"{reads.stale:,} of {reads.reads:,}{age}{old}"
+
+
+def trial_question(record: Record) -> str:
+    """The question that a trial answers."""
+    return f"How long are writes out on {record.profile}, and is anything acknowledged lost?"
+
+
+def single_trial_answer(record: Record) -> str:
+    """When writes were back, and whether acknowledged ones were lost, in two sentences."""
+    trial = record.trial
+    if record.status != "ok" or trial is None:
+        return f"{record.status}: {record.reason or 'reason unknown'}."
+    return f"{_back(record, trial)} {_lost(trial)}"
+
+
+def _back(record: Record, trial: TrialRecord) -> str:
+    found = lasted(record, "rto_ms")
+    if found is None:
+        return "Whether writes were out is unknown."
+    text = time_text(*found, "rto_ms", trial)
+    if found[1]:
+        return f"Writes were not back within {ms_text(found[0])} ms."
+    return "Writes had no outage." if text == "no outage" else f"Writes were back after {text}."
+
+
+def _lost(trial: TrialRecord) -> str:
+    ledger = trial.ledger
+    if ledger is None or ledger.lost is None:
+        return "Whether acknowledged writes were lost is unknown."
+    if not ledger.lost.count:
+        return f"None of {ledger.acked:,} acknowledged writes was lost."
+    return f"{ledger.lost.count:,} of {ledger.acked:,} acknowledged writes were lost."
+
+
+def trial_markdown(record: Record, command: Sequence[str]) -> str:
+    """``summary.md`` of a trial."""
+    return rendered(
+        "bench.md",
+        title=trial_title(record),
+        question=trial_question(record),
+        answer=single_trial_answer(record),
+        rows=list(trial_rows(record)),
+        one_run=ONE_TRIAL,
+        again=bench_again(record, command),
+    )

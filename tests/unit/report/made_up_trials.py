@@ -1,0 +1,203 @@
+"""Made-up trials: a matrix of two topologies, two ways in and two faults, with what each figure of a page needs.
+
+direct is out for 9.3 to 12 s, haproxy for 2.7 to 4.5 s. At topology gr and host-loss, eight trials through haproxy and
+two direct ones are still out after 60 s. One trial of galera with host-loss through haproxy lost 3 writes.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sandbox.report.layout import RunData
+from sandbox.results.compare import Judged, judge_matrix
+from sandbox.results.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.results.record import CheckRecord, Environment, Metrics, Record, TrialRecord, TrialStep, WritersSeen
+from sandbox.results.store import ResultFolder
+from sandbox.results.survival_of import by_log_rank
+from sandbox.results.trial.models import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
+from unit.report.made_up_logs import T0_MS, probe_lines
+from unit.results.samples import sample_record
+
+FACTORS = {"topology": ["galera", "gr"], "proxy": ["direct", "haproxy"], "fault": ["server-crash", "host-loss"]}
+BLOCKS = 10
+SEEN_MS = 60_000.0
+"""Of a trial that was still out at its end."""
+COMMAND = ["/x/sandbox", "matrix", "--matrix", "made-up-failover"]
+_BEGAN = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
+
+
+def cell_name(topology: str, proxy: str, fault: str) -> str:
+    """As the matrix names it."""
+    return f"topology-{topology}.proxy-{proxy}.fault-{fault}"
+
+
+def part(**changed: Any) -> MatrixPart:
+    """The plan of the matrix: haproxy against direct."""
+    levels = [
+        {"topology": topology, "proxy": proxy, "fault": fault}
+        for topology in FACTORS["topology"]
+        for proxy in FACTORS["proxy"]
+        for fault in FACTORS["fault"]
+    ]
+    cells = [
+        CellPart(name=cell_name(**each), levels=each, profile=f"{each['topology']}3", variant=cell_name(**each))
+        for each in levels
+    ]
+    pairs = [
+        ComparisonPart(cell=cell_name(**each), baseline=cell_name(**{**each, "proxy": "direct"}))
+        for each in levels
+        if each["proxy"] != "direct"
+    ]
+    given: dict[str, Any] = {
+        "name": "made-up-failover", "title": "Failover, made up", "question": "How long are writes out?",
+        "note": "Made up: no server was asked.", "key": "0" * 16, "host_class": "Test CPU, 2 cores", "seed": 4711,
+        "blocks": BLOCKS, "depth": "restart", "warmup_s": 2, "seconds": 10,
+        "metrics": ["rto_ms", "rto_new_connection_ms", "write_errors"], "factors": FACTORS,
+        "baseline": {"proxy": "direct"}, "cells": cells, "comparisons": pairs,
+        "canary": ComparisonPart(cell="canary", baseline=cell_name("galera", "direct", "host-loss")),
+        "host_checks": [HostCheck(block=block, cpu_turns=900_000, fsync_ms=0.8) for block in range(1, BLOCKS + 1)],
+        "calibrated": {},
+    }  # fmt: skip
+    return MatrixPart(**{**given, **changed})
+
+
+@cache
+def records() -> list[Record]:
+    """Ten trials of each cell and of the canary, by block."""
+    plan = part()
+    named = {**{cell.name: cell.levels for cell in plan.cells}, "canary": {**plan.cells[1].levels}}
+    numbered = list(enumerate(named.items(), 1))
+    return [
+        _record_of(name, levels, block, step) for block in range(1, BLOCKS + 1) for step, (name, levels) in numbered
+    ]
+
+
+def _record_of(name: str, levels: Mapping[str, str], block: int, step: int) -> Record:
+    direct, fault = levels["proxy"] == "direct", levels["fault"]
+    tenth = block * step % 11  # each of 1 to 10 once, in another order in each cell
+    rto = 9_000.0 + 300 * tenth if direct else 2_500.0 + 200 * tenth
+    if fault == "host-loss" and levels["topology"] == "gr":
+        rto = SEEN_MS if block > (8 if direct else 2) else rto
+    lost = 3 if name == cell_name("galera", "haproxy", "host-loss") and block == 4 else 0
+    return trial_record(
+        cell=name, block=block, fault=fault, rto_ms=rto, direct=direct, lost=lost,
+        still_out=rto == SEEN_MS,
+    )  # fmt: skip
+
+
+def trial_record(
+    cell: str = "bench", block: int = 1, fault: str = "server-crash", node: str = "galera1", rto_ms: float = 2_500.0,
+    direct: bool = False, lost: int | None = 0, still_out: bool = False, **changed: Any,
+) -> Record:  # fmt: skip
+    """One trial; the times after the RTO follow from it."""
+    figures = _figures(rto_ms, still_out)
+    errors = round(rto_ms / 10)
+    metrics = Metrics(
+        rto_ms=rto_ms, rto_new_connection_ms=rto_ms + 40, outage_first_ms=rto_ms - 10, outage_longest_ms=rto_ms - 10,
+        outage_total_ms=rto_ms - 10, election_ms=None if still_out else rto_ms - 500,
+        brownout_ms=None if still_out else 3_000.0, redundancy_ms=None if still_out else 25_000.0 + block,
+        lag_max_ms=340.0, write_errors=errors, read_errors=errors // 2, lost=lost, phantom=0, duplicate=0, stale=12,
+        lateness_p99_ms=1.5,
+    )  # fmt: skip
+    files = {"probe": "probe.log"}
+    return sample_record(
+        **{
+            "cell": cell, "block": block, "run_id": f"made-up/{cell}.{block}", "metrics": metrics, "files": files,
+            "profile": "galera3+haproxy", "started_utc": _BEGAN + timedelta(minutes=block),
+            "environment": Environment(cpu_model="Test CPU", cpus=2), "checks": _checks(lost),
+            "trial": _trial(fault, node, figures, lost, direct, still_out), **changed,
+        }
+    )  # fmt: skip
+
+
+def _figures(rto_ms: float, still_out: bool) -> Figures:
+    censored = ("outage_first_ms", "outage_longest_ms", "outage_total_ms", "rto_ms", "rto_new_connection_ms")
+    return Figures(
+        rto_ms=rto_ms, rto_new_connection_ms=rto_ms + 40, lag={"galera2": Lag(max_ms=340.0, integral_ms_s=99.0)},
+        censored=censored if still_out else (), no_outage=("rto_ms",) if rto_ms == 0 else (),
+        resolution_ms={"rto_ms": 10.0, "rto_new_connection_ms": 50.0, "election_ms": 110.0, "lag": 200.0},
+        threshold_ms={"pooled": 50.0}, recovered_by_op={}, baseline_p99_ms=8.0, lateness_p50_ms=0.5,
+        lateness_p99_ms=1.5, missed={}, errors_before={"writes": {}, "reads": {}},
+        errors_during={"writes": {"2013": 200, "1047": 50}, "reads": {"2013": 125}},
+        errors_after={"writes": {}, "reads": {}}, longest_block_ms={"pooled": rto_ms},
+    )  # fmt: skip
+
+
+def _trial(fault: str, node: str, figures: Figures, lost: int | None, direct: bool, still_out: bool) -> TrialRecord:
+    healed = T0_MS + 15_000
+    step = TrialStep(
+        fault=fault, target="writer", nodes=[node], options={}, at_s=10.0, began_ms=T0_MS, ended_ms=T0_MS + 61,
+        healed_ms=healed,
+    )  # fmt: skip
+    writers = [WritersSeen(at_ms=T0_MS - 9_000, nodes=[node]), WritersSeen(at_ms=T0_MS + 100, nodes=[])]
+    if not still_out:
+        writers.append(WritersSeen(at_ms=T0_MS + 2_000, nodes=[f"{node[:-1]}2"]))
+    return TrialRecord(
+        steps=[step], t0_ms=T0_MS, end_ms=T0_MS + SEEN_MS, whole_ms=None if still_out else T0_MS + 25_001,
+        direct=direct, rates={"pooled": 100, "fresh": 20, "writer": 100, "reader": 100}, timeout_s=2.0,
+        writers=writers, figures=figures, ledger=ledger(lost),
+    )  # fmt: skip
+
+
+def ledger(lost: int | None) -> LedgerCounts:
+    """1,000 acknowledged writes; ``lost`` None: the writer's rows could not be read."""
+    none = OpCount(count=0, examples=())
+    found = None if lost is None else OpCount(count=lost, examples=tuple(range(1, lost + 1)))
+    return LedgerCounts(
+        acked=1_000, failed=20, unknown=30, rows={"galera1": 1_005}, writer="galera2", lost=found, lost_on_readers={},
+        phantom=none, duplicate=none, recovered=OpCount(count=5, examples=(7,)), unknown_absent=none, unlisted=none,
+        divergent=none, missing_on={}, split_brain=None,
+        stale={
+            "writer": StaleReads(reads=900, stale=0, above_1s=0, longest_age_ms=None, examples=()),
+            "reader": StaleReads(reads=800, stale=12, above_1s=2, longest_age_ms=1_340.0, examples=()),
+        },
+        non_monotonic=BackwardsReads(count=0, examples=()),
+    )  # fmt: skip
+
+
+def _checks(lost: int | None) -> list[CheckRecord]:
+    verdict: Any = "unknown" if lost is None else "fail" if lost else "pass"
+    return [
+        CheckRecord(name="lost", verdict=verdict, detail=f"{lost} of 1,000"),
+        CheckRecord(name="phantom", verdict="pass", detail="none"),
+    ]
+
+
+def runs(found: list[Record] | None = None) -> list[RunData]:
+    """The records as the command reads them."""
+    return [
+        RunData(record, {}, {}, {"probe": f"runs/{record.cell}.{record.block}/probe.log"})
+        for record in (records() if found is None else found)
+    ]
+
+
+def judged(found: list[Record] | None = None, plan: MatrixPart | None = None) -> Judged:
+    """The verdicts on them."""
+    known, plan = records() if found is None else found, plan or part()
+    return by_log_rank(judge_matrix(plan, known, lambda _: (), {}), plan, known)
+
+
+def write_result(results: Path, found: list[Record] | None = None, plan: MatrixPart | None = None) -> ResultFolder:
+    """The result on disk, with the log of a probe next to each record; a single trial where there is one record."""
+    known = records() if found is None else found
+    single = len(known) == 1
+    manifest = Manifest(
+        kind="bench" if single else "matrix", slug="failover", profile="galera3+haproxy", started_utc=_BEGAN,
+        command=["sandbox", "trial", "--fault", "server-crash"] if single else COMMAND,
+        matrix=None if single else plan or part(),
+        runs=[RunEntry(run=f"{record.cell}.{record.block}", status=record.status) for record in known],
+    )  # fmt: skip
+    result = ResultFolder.create(results, manifest)
+    for record in known:
+        folder = result.start_run(record.cell, record.block)
+        (folder / "probe.log").write_text(_log(record.metrics.rto_ms or 0.0), encoding="utf-8")
+        (folder / "record.json").write_text(record.to_json(), encoding="utf-8")
+    result.finish(_BEGAN + timedelta(hours=1))
+    return result
+
+
+@cache
+def _log(rto_ms: float) -> str:
+    return "\n".join(probe_lines(rto_ms)) + "\n"

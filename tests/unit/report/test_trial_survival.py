@@ -1,0 +1,150 @@
+"""Pairs with open trials: the log-rank test decides, and nothing is claimed that those trials could still refute."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sandbox.report.censored_text import any_open, censored_figures
+from sandbox.report.verdict_table import figures, verdict_data, wide_figures
+from sandbox.results.compare import Judged, judge_matrix
+from sandbox.results.record import Record
+from sandbox.results.statistics.survival import log_rank_p
+from sandbox.results.statistics.verdict import benjamini_hochberg
+from sandbox.results.survival_of import CENSORED, Bounds, CensoredVerdict, by_log_rank, lasted, outlasts
+from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record
+
+CELL, BASE = cell_name("gr", "haproxy", "host-loss"), cell_name("gr", "direct", "host-loss")
+
+
+def of(found: Judged, cell: str = CELL, metric: str = "rto_ms") -> CensoredVerdict:
+    verdict = next(each for each in found.verdicts if (each.cell, each.metric) == (cell, metric))
+    assert isinstance(verdict, CensoredVerdict)
+    return verdict
+
+
+def pair(cell: Sequence[float], base: Sequence[float], open_from: float = SEEN_MS) -> Judged:
+    """A matrix in which only this pair was run; a trial of at least ``open_from`` was open."""
+    made = [
+        trial_record(cell=name, block=block, rto_ms=rto, still_out=rto >= open_from)
+        for name, lengths in ((CELL, cell), (BASE, base))
+        for block, rto in enumerate(lengths, 1)
+    ]
+    return judged(made, part(metrics=["rto_ms"]))
+
+
+def test_a_length_knows_whether_it_was_still_open() -> None:
+    ended, still_out = trial_record(rto_ms=2_500.0), trial_record(rto_ms=SEEN_MS, still_out=True)
+    assert lasted(ended, "rto_ms") == (2_500.0, False) and lasted(still_out, "rto_ms") == (SEEN_MS, True)
+    assert lasted(ended, "redundancy_ms") == (25_001.0, False)
+    assert lasted(still_out, "redundancy_ms") == (60_000.0, True), "not whole until the end, 60 s after t0"
+    assert lasted(still_out, "election_ms") is None
+    assert lasted(ended.model_copy(update={"trial": None}), "rto_ms") is None
+
+
+def test_a_result_without_open_trials_stays_as_it_is() -> None:
+    closed = [each for each in records() if each.metrics.rto_ms != SEEN_MS]
+    plain = judge_matrix(part(), closed, lambda _: (), {})
+    assert by_log_rank(plain, part(), closed) is plain and not any_open(plain)
+
+
+def test_the_log_rank_test_is_over_all_trials_of_both_cells() -> None:
+    ours = [lasted(each, "rto_ms") or (0.0, False) for each in records() if each.cell == CELL]
+    theirs = [lasted(each, "rto_ms") or (0.0, False) for each in records() if each.cell == BASE]
+    verdict = of(judged())
+    assert verdict.p == log_rank_p(ours, theirs) == pytest.approx(0.0237, abs=1e-4)
+    assert verdict.open_trials == (8, 2) and verdict.word == "worse" and outlasts(ours, theirs)
+
+
+def test_every_p_is_adjusted_together_again() -> None:
+    found = judged()
+    p_values = [each.judgement.effect.p for each in found.verdicts if each.judgement]
+    adjusted = [each.judgement.adjusted_p for each in found.verdicts if each.judgement]
+    assert adjusted == benjamini_hochberg(p_values) and of(found).p in p_values
+
+
+def test_the_size_is_what_holds_however_long_the_open_trials_would_have_lasted() -> None:
+    base = [9_000.0 + block for block in range(10)]
+    verdict = of(pair([*[SEEN_MS] * 8, 2_500.0, 2_500.0], base))
+    assert verdict.size.low is not None and 0 < verdict.size.low < SEEN_MS and verdict.size.high is None
+    assert verdict.word == "worse"
+    mirrored = of(pair(base, [*[SEEN_MS] * 8, 2_500.0, 2_500.0]))
+    assert mirrored.size == Bounds(None, -verdict.size.low) and mirrored.word == "better"
+    assert verdict.interval and mirrored.interval
+    assert (mirrored.interval.low, mirrored.interval.high) == (None, -(verdict.interval.low or 0))
+
+
+def test_one_open_trial_does_not_hide_what_all_others_show() -> None:
+    verdict = of(pair([*[1_000.0 + block for block in range(9)], SEEN_MS], [9_000.0 + block for block in range(10)]))
+    assert verdict.size.low == pytest.approx(-8_000, abs=2) and verdict.size.high == pytest.approx(-8_000, abs=2)
+    assert verdict.word == "better"
+    assert verdict.interval == Bounds(-8_000, None), "its end is the 9th of 55 averages, and 10 are without an end"
+
+
+def test_a_difference_that_the_test_does_not_see_is_censored_and_never_none() -> None:
+    verdict = of(pair([*[2_000.0 + block for block in range(9)], SEEN_MS], [2_000.5 + block for block in range(10)]))
+    assert verdict.p > 0.05 and verdict.word == CENSORED
+    assert figures(verdict)[-1] == "censored (1 open)"
+
+
+def test_a_difference_below_the_margin_does_not_count() -> None:
+    """Every trial is shorter by 20 ms, which the test sees; the smallest difference that counts is 50 ms."""
+    verdict = of(pair([*[1_000.0] * 9, SEEN_MS], [1_020.0] * 10))
+    assert verdict.p < 0.05 and verdict.judgement and verdict.judgement.effect.margin == 50
+    assert verdict.word == CENSORED
+
+
+def test_the_test_decides_alone_where_both_sides_are_open() -> None:
+    verdict = of(pair([SEEN_MS] * 10, [*[2_000.0 + block for block in range(6)], *[SEEN_MS] * 4]))
+    assert verdict.size == Bounds(None, None) and verdict.p < 0.05 and verdict.word == "worse"
+    assert figures(verdict)[:2] == ("open", "open … open")
+
+
+def test_fewer_than_six_blocks_have_no_verdict() -> None:
+    verdict = of(pair([SEEN_MS] * 5, [2_000.0 + block for block in range(5)]))
+    assert verdict.p < 0.05 and verdict.interval is None and verdict.word == CENSORED
+    assert figures(verdict)[1] == "fewer than 6 blocks"
+
+
+def test_blocks_that_the_environment_took_are_no_verdict_either() -> None:
+    made = [trial_record(cell=CELL, block=1, rto_ms=SEEN_MS, still_out=True), trial_record(cell=BASE, block=1)]
+    lost: list[Record] = [trial_record(cell=CELL, block=2, status="infra_error", reason="no image")]
+    assert of(judged([*made, *lost], part(metrics=["rto_ms"]))).word == "infra_error"
+
+
+def test_an_unfit_result_says_nothing_of_open_trials() -> None:
+    made = [
+        each if each.cell != "canary" else trial_record(cell="canary", block=each.block, rto_ms=30_000.0 + each.block)
+        for each in records()
+    ]
+    found = judged(made)
+    assert found.unfit and of(found).word == "unfit"
+
+
+def test_a_stack_that_was_never_whole_again_counts_although_it_has_no_figure() -> None:
+    made = [
+        trial_record(cell=name, block=block, rto_ms=SEEN_MS if name == CELL else 2_500.0, still_out=name == CELL)
+        for name in (CELL, BASE)
+        for block in range(1, 11)
+    ]
+    verdict = of(judged(made, part(metrics=["redundancy_ms"])), metric="redundancy_ms")
+    assert verdict.word == "worse" and verdict.open_trials == (10, 0)
+    assert verdict.size.low == pytest.approx(35_000, abs=20) and verdict.size.high is None
+
+
+def test_a_row_shows_the_bound_and_the_log_rank_p_beside_the_verdict() -> None:
+    verdict = of(judged())
+    effect, interval, blocks, adjusted, word = censored_figures(verdict, "too few")
+    assert effect.startswith("at least +") and effect.endswith(" ms") and interval == "open … open"
+    assert (blocks, adjusted, word) == ("10", "0.026", "worse (8 + 2 open)")
+    assert figures(verdict, log_rank=True) == (effect, interval, blocks, adjusted, "0.024", word)
+    assert wide_figures(verdict, log_rank=True) == (effect, interval, blocks, adjusted, "", "0.024", word)
+    plain = next(each for each in judged().verdicts if each.cell != CELL)
+    assert figures(plain, log_rank=True)[-2:] == ("", plain.word)
+
+
+def test_the_data_has_bounds_in_place_of_an_effect() -> None:
+    data = verdict_data(part(), judged())["verdicts"]
+    (row,) = [each for each in data if each["cell"] == CELL and each["metric"] == "rto_ms"]
+    assert row["effect"] is None and row["effect_between"][0] > 0 and row["effect_between"][1] is None
+    assert row["log_rank_p"] == of(judged()).p and row["open_trials"] == {"cell": 8, "baseline": 2}
+    assert all("log_rank_p" not in each for each in data if each["cell"] != CELL)

@@ -1,0 +1,170 @@
+"""What `make trial` prints: what was done, how long it was out, what was lost; within 100 columns."""
+
+import re
+from typing import Any
+
+import pytest
+
+from sandbox.report.text import UNKNOWN, WIDTH
+from sandbox.report.trial_view import ledger_text, step_text, time_text, trial_text, trial_title
+from sandbox.results.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
+from unit.report.made_up_logs import T0_MS
+from unit.report.made_up_trials import trial_record
+
+FOLDER = "results/20250131T235959Z-galera/runs/bench.1"
+
+
+def trial_of(record: Record, **changed: Any) -> TrialRecord:
+    """The record's trial with changes."""
+    assert record.trial is not None
+    return record.trial.model_copy(update=changed)
+
+
+def changed_trial(**changed: Any) -> Record:
+    """A sample record with changes in its trial."""
+    record = trial_record()
+    return record.model_copy(update={"trial": trial_of(record, **changed)})
+
+
+def step(**changed: Any) -> TrialStep:
+    """A crash that is healed after 15.2 s."""
+    given: dict[str, Any] = {
+        "fault": "server-crash", "target": "writer", "nodes": ["galera1"], "options": {}, "at_s": 10.0,
+        "began_ms": T0_MS, "ended_ms": T0_MS + 61, "healed_ms": T0_MS + 15_200,
+    }  # fmt: skip
+    return TrialStep(**{**given, **changed})
+
+
+def action(**changed: Any) -> TrialStep:
+    """A promotion half a second after the crash."""
+    given: dict[str, Any] = {
+        "action": "promote", "target": "writer", "nodes": ["galera1"], "options": {"after_s": 1}, "at_s": 10.5,
+        "began_ms": T0_MS + 500, "ended_ms": T0_MS + 2_700, "outcome": "replica1 promoted",
+    }  # fmt: skip
+    return TrialStep(**{**given, **changed})
+
+
+def row(text: str, name: str) -> str:
+    """The value of a row, in one line."""
+    lines = text.splitlines()
+    begin = next(number for number, line in enumerate(lines) if re.match(rf"{re.escape(name)}  ", line))
+    width = len(lines[begin]) - len(lines[begin][len(name) :].lstrip())
+    found = [lines[begin][width:]]
+    for line in lines[begin + 1 :]:
+        if line[:width].strip():
+            break
+        found.append(line[width:])
+    return " ".join(each.strip() for each in found)
+
+
+def test_a_trial_in_lines() -> None:
+    text = trial_text(trial_record(), FOLDER)
+    lines = text.splitlines()
+    assert lines[0] == "server-crash of writer on galera3+haproxy through writer  ok"
+    assert lines[-1] == FOLDER and lines[-2].startswith("One trial has no interval")
+    assert row(text, "fault") == "server-crash on galera1 (writer), in effect in 61 ms, healed 15.0 s later"
+    assert row(text, "RTO") == "2,500 ms (± 10)"
+    assert row(text, "passed") == "lost, phantom"
+    assert max(map(len, lines)) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (step(), "server-crash on galera1 (writer), in effect in 61 ms, healed 15.2 s later"),
+        (step(healed_ms=None), "server-crash on galera1 (writer), in effect in 61 ms, not healed"),
+        (
+            step(options={"away_from": "proxies"}, fault="partition", nodes=["a", "b"], target="minority"),
+            "partition away_from=proxies on a, b (minority), in effect in 61 ms, healed 15.2 s later",
+        ),
+        (
+            step(began_ms=T0_MS + 8_000, ended_ms=T0_MS + 8_061),
+            "server-crash on galera1 (writer) at +8.0 s, in effect in 61 ms, healed 7.2 s later",
+        ),
+        (action(), "promote after_s=1 at +0.5 s, done in 2.2 s: replica1 promoted"),
+        (
+            action(refused=True, outcome="the old writer answers: it would be a second one", options={}),
+            "promote at +0.5 s, not done after 2.2 s: the old writer answers: it would be a second one",
+        ),
+        (action(outcome=None, options={}), f"promote at +0.5 s, done in 2.2 s: {UNKNOWN}"),
+        (action(began_ms=T0_MS, options={}), "promote, done in 2.7 s: replica1 promoted"),
+    ],
+)
+def test_a_step_in_words(given: TrialStep, text: str) -> None:
+    assert step_text(given, trial_of(trial_record())) == text
+
+
+def test_faults_and_actions_are_rows_of_their_own_and_in_the_title() -> None:
+    record = changed_trial(steps=[step(), action(), action(action="rejoin", options={}, outcome="rejoined: galera1")])
+    assert trial_title(record) == "server-crash of writer, promote, rejoin on galera3+haproxy through writer"
+    text = trial_text(record, FOLDER)
+    assert row(text, "action").startswith("promote after_s=1 at +0.5 s, done in 2.2 s")
+    assert (
+        len(re.findall(r"^action  ", text, re.MULTILINE)) == 2 and len(re.findall(r"^fault ", text, re.MULTILINE)) == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "no load beside it"),
+        ({"load_starts": 3, "load_rate_per_s": 134}, "load 134/s beside it"),
+        ({"load_starts": 3}, "an unlimited load beside it"),
+    ],
+)
+def test_what_ran_beside_the_probe(changed: dict[str, Any], said: str) -> None:
+    text = row(trial_text(changed_trial(**changed), FOLDER), "probe")
+    assert text.startswith("100 writes/s pooled, 20/s on new connections, 100 + 100 reads/s, through the proxy;")
+    assert text.endswith(f"time-out 2 s; {said}")
+
+
+def test_a_probe_that_knows_every_server_says_so() -> None:
+    assert "direct: it knows every server and tries the next" in row(
+        trial_text(trial_record(direct=True), FOLDER), "probe"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "still_open", "name", "text"),
+    [
+        (2310.4, False, "rto_ms", "2,310 ms (± 10)"),
+        (60_000.0, True, "rto_ms", "at least 60,000 ms (still open at the end)"),
+        (0.0, False, "rto_ms", "no outage"),
+        (0.0, False, "rto_new_connection_ms", "no outage"),
+        (340.0, False, "lag_max_ms", "340 ms (± 200)"),
+        (25_001.0, False, "redundancy_ms", "25,001 ms"),
+    ],
+)
+def test_a_time_has_its_resolution_or_says_what_it_is(value: float, still_open: bool, name: str, text: str) -> None:
+    assert time_text(value, still_open, name, trial_of(trial_record())) == text
+
+
+def test_checks_that_do_not_pass_have_a_row_each() -> None:
+    checks = [
+        CheckRecord(name="lost", verdict="pass", detail="all"),
+        CheckRecord(name="actions_done", verdict="fail", detail="promote: the old writer answers"),
+        CheckRecord(name="split_brain", verdict="skipped", detail="no other writer was elected"),
+    ]
+    text = trial_text(trial_record(checks=checks), FOLDER)
+    assert row(text, "fail") == "actions_done: promote: the old writer answers"
+    assert row(text, "skipped") == "split_brain: no other writer was elected" and row(text, "passed") == "lost"
+
+
+def test_a_ledger_that_could_not_be_read_is_unknown_and_never_zero() -> None:
+    trial = trial_of(trial_record(lost=None))
+    assert ledger_text(trial).endswith(f": {UNKNOWN} lost, 0 phantom, 0 duplicate, 5 recovered")
+    assert ledger_text(trial.model_copy(update={"ledger": None})) == UNKNOWN
+
+
+def test_a_run_that_ended_before_it_broke_anything_says_why() -> None:
+    reason = "the probe's writes are not acknowledged: 0 writes in 30 s"
+    record = trial_record(status="infra_error", reason=reason, trial=None, metrics=Metrics(), checks=[])
+    text = trial_text(record, FOLDER)
+    assert text.splitlines()[:2] == ["trial on galera3+haproxy through writer  infra_error", reason]
+    assert "One trial" not in text and "RTO" not in text and row(text, "passed") == "none"
+
+
+def test_a_trial_without_figures_still_shows_what_was_done() -> None:
+    text = trial_text(changed_trial(figures=None, ledger=None, writers=[]), FOLDER)
+    assert row(text, "writers seen") == row(text, "ledger") == UNKNOWN
+    assert row(text, "errors during") == "none" and row(text, "fault").startswith("server-crash")
