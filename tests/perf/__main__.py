@@ -15,6 +15,7 @@ from perf.matrix import matrix_overhead_ratio, restart_overhead_s
 from perf.query import query_figures
 from perf.start import up_figures
 from perf.timing import NAME, sandbox, tell, timed
+from perf.trial import trial_figures
 from sandbox.library import load_library
 from sandbox.places import CHECKOUT
 from sandbox.plan.images import Availability
@@ -45,6 +46,7 @@ def perf(repetitions: int) -> None:
     figures |= up_figures(repetitions, figures["samples"])
     figures |= _bench(figures["samples"])
     figures |= restart_overhead_s() | matrix_overhead_ratio()  # in this order: the first makes the data of both
+    figures |= trial_figures()
     tell("query over 10,000 records")
     figures |= query_figures()
     print(json.dumps(figures, indent=2))

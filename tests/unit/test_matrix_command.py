@@ -151,6 +151,20 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.parametrize(
+    ("given", "blocks"), [({"trials": 7}, 7), ({"blocks": 8, "trials": 7}, 8), ({"blocks": 8}, 8), ({}, 10)]
+)
+def test_trials_are_the_blocks_of_a_matrix_with_faults(
+    mine: str, given: dict[str, Any], blocks: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = MATRIX.replace("{profile: mysql}", "{profile: mysql, faults: server-crash}")
+    Path(mine).write_text(f"{text}depth: restart\nmetrics: [rto_ms]\n")
+    with pytest.raises(SandboxError, match="interrupted before the first run"):
+        matrix.command(mine, seed=1, **given)
+    size = f"4 cells and the canary, {blocks} blocks: {5 * blocks} trials at depth restart, about "
+    assert any(size in line for line in capsys.readouterr().err.splitlines())
+
+
 @pytest.mark.usefixtures("mine")
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):

@@ -1,4 +1,4 @@
-"""list: the available workloads, matrices, settings, image versions and results."""
+"""list: the available workloads, matrices, settings, faults, image versions and results."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -9,10 +9,12 @@ from sandbox.commands.common.find_result import read_manifest
 from sandbox.commands.common.options import Json, either, place, show
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
+from sandbox.faults.common.registry import help_of, names, options_of
 from sandbox.library import load_library
 from sandbox.places import RESULTS, yaml_files
 from sandbox.report.text import text_table, wrapped
 from sandbox.results.store import all_results
+from sandbox.run.schedule import FAULTS, read_profile, schedule_names
 from sandbox.workloads.common.registry import WORKLOADS, find_workloads
 
 HELP = ("before", 2)
@@ -25,14 +27,16 @@ def command(
         str | None,
         place(
             "WHAT",
-            "workloads, matrices, settings, versions or results.",
+            "workloads, matrices, settings, faults, versions or results.",
             lambda incomplete: [each for each in LISTS if each.startswith(incomplete)],
         ),
     ] = None,
-    what: Annotated[str | None, typer.Option(help="Workloads, matrices, settings, versions or results.")] = None,
+    what: Annotated[
+        str | None, typer.Option(help="Workloads, matrices, settings, faults, versions or results.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """List workloads, matrices, settings, versions or results."""
+    """List workloads, matrices, settings, faults, versions or results."""
     asked = either(which, what, "WHAT")
     if asked not in LISTS:
         known = did_you_mean(asked, LISTS) if asked else f"known: {', '.join(LISTS)}"
@@ -81,6 +85,14 @@ def _versions() -> Iterator[Row]:
             yield {**row, "built": built, "published": series.published}
 
 
+def _faults() -> Iterator[Row]:
+    for name in names():
+        yield {"fault": name, "options": list(options_of(name)), "help": help_of(name)}
+    for name in schedule_names():
+        if name not in names():
+            yield {"fault": name, "options": None, "help": read_profile(yaml_files(FAULTS)[name]).title}
+
+
 def _results() -> Iterator[Row]:
     for result in all_results(RESULTS):
         try:
@@ -96,6 +108,7 @@ LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "workloads": _workloads,
     "matrices": _matrices,
     "settings": _settings,
+    "faults": _faults,
     "versions": _versions,
     "results": _results,
 }

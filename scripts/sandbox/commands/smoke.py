@@ -33,7 +33,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
-HELP = ("figures", 3)
+HELP = ("figures", 4)
 
 SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PROFILE).")]
 SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]

@@ -80,3 +80,12 @@ def result() -> Iterable[str]:
     from sandbox.results.store import all_results
 
     return ["latest", *(each.path.name for each in all_results(RESULTS))]
+
+
+@_quietly
+def fault() -> Iterable[str]:
+    """Names of faults and of fault profiles."""
+    from sandbox.faults.common.registry import names
+    from sandbox.run.schedule import schedule_names
+
+    return {*names(), *schedule_names()}

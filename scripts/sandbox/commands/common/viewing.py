@@ -1,6 +1,7 @@
 """How commands find and show a running stack: as data, as lines for a terminal, and the last lines of `up`."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sandbox.commands.common.options import show
@@ -9,8 +10,10 @@ from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
 from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
+from sandbox.stack.journal import breakages
 from sandbox.stack.lifecycle import Removed
-from sandbox.stack.protocol import OnEvent, ServerRole, SettingProof
+from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import OnEvent, ReadyAnswer, ServerRole, SettingProof
 from sandbox.stack.snapshots.background import undisturbed
 from sandbox.stack.stack import Stack, explained, find_stack, server_role
 from sandbox.stack.up import Started
@@ -21,13 +24,19 @@ StackData = Mapping[str, Any]
 
 def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
     """The stack with what its servers report now; those that stand aside report why, one sentence each."""
-    standings = stack.standings()
+    standings, ready = stack.standings(), stack.readiness()
     aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
-    return _view(stack, {name: server_role(each) for name, each in standings.items()}, proved, aside)
+    mend = f"mend with make heal{name_option(stack.name)}"
+    aside += [f"broken on purpose: {each.text}; {mend}" for each in breakages(stack.project)]
+    return _view(stack, {name: server_role(each) for name, each in standings.items()}, proved, aside, ready)
 
 
 def _view(
-    stack: Stack, roles: Mapping[str, ServerRole | None], proved: Sequence[SettingProof] = (), aside: Sequence[str] = ()
+    stack: Stack,
+    roles: Mapping[str, ServerRole | None],
+    proved: Sequence[SettingProof] = (),
+    aside: Sequence[str] = (),
+    ready: Mapping[str, ReadyAnswer] = MappingProxyType({}),
 ) -> StackData:
     """The stack as it is now, with what its servers answered about their roles and settings."""
     at = [(each.node, {"port": each.port_name, "host": each.host, "host_port": each.port}) for each in addresses(stack)]
@@ -35,6 +44,7 @@ def _view(
         {
             "name": each.node, "term": each.about["term"], "kind": each.kind, "container": each.id,
             "image": each.image, "state": each.state, "health": each.health, "role": roles.get(each.node),
+            **_ready(ready.get(each.node)),
             "ports": each.about["ports"], "published": [place for node, place in at if node == each.node],
             "proofs": [
                 {"setting": one.setting, "expected": one.expected, "answer": one.answer, "in_effect": one.in_effect}
@@ -50,13 +60,23 @@ def _view(
 
 
 def stack_lines(stack: StackData) -> list[str]:
-    """One stack for a terminal of 100 columns; a server that is neither writer nor reader has no role."""
+    """One stack for a terminal of 100 columns; a server that is neither writer nor reader has no role.
+
+    Why a node is not ready, and what is broken on purpose, comes below, a line each.
+    """
     rows = []
     for node in stack["nodes"]:
         role = node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
-        rows.append([node["name"], node["state"], role, ports_text(node["ports"]), _published(node)])
-    table = text_table(["node", "state", "role", "ports", "on this host"], rows)
-    return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *stack["aside"]])]
+        ready = {True: "ready", False: "not ready", None: ""}[node["ready"]]
+        rows.append([node["name"], node["state"], role, ready, ports_text(node["ports"]), _published(node)])
+    table = text_table(["node", "state", "role", "", "ports", "on this host"], rows)
+    late = [f"{node['name']} is not ready: {node['readiness']}" for node in stack["nodes"] if node["ready"] is False]
+    return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *late, *stack["aside"]])]
+
+
+def _ready(answer: ReadyAnswer | None) -> dict[str, Any]:
+    """None of both where nobody was asked: the nodes of a stack that has just become ready."""
+    return {"ready": answer.ready if answer else None, "readiness": answer.text if answer else None}
 
 
 def _published(node: Mapping[str, Any]) -> str:

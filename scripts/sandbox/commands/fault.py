@@ -1,0 +1,72 @@
+"""fault: breaks nodes of a running stack on purpose, until `heal`."""
+
+from typing import Annotated
+
+import typer
+
+from sandbox.commands.common import completion
+from sandbox.commands.common.options import Json, Name, Via, chosen, show
+from sandbox.commands.common.viewing import quiet_stack
+from sandbox.console import ProgressDisplay
+from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.faults.common.breaker import Breaker, FaultRequest, Injection, refuse_broken
+from sandbox.faults.common.registry import fault_named, names, parse_fault_options
+from sandbox.run.targets import chosen_nodes
+from sandbox.stack.naming import name_option
+from sandbox.stack.stack import Stack
+
+HELP = ("a stack", 13)
+
+
+def command(
+    name: Name = None,
+    fault: Annotated[str | None, chosen("Fault, such as server-crash.", completion.fault)] = None,
+    target: Annotated[str, typer.Option(help="writer, one-reader, minority, …, proxy, or a node.")] = "writer",
+    options: Annotated[list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")] = None,
+    via: Via = None,
+    seed: Annotated[int, typer.Option(help="Draws the nodes of one-reader, minority and majority (1).")] = 1,
+    json: Json = False,
+) -> None:
+    """Break nodes on purpose: crash, hang, cut off, slow down; heal mends them."""
+    word, given = _needed(fault), parse_fault_options(options or ())
+    fault_named(word, given)
+    with ProgressDisplay("fault") as progress:
+        stack = quiet_stack(name, progress)
+        request = FaultRequest(word, given, chosen_nodes(stack, target, via, seed))
+        refuse_broken(stack, request)
+        injection = _injected(Breaker(stack), request, name_option(stack.name))
+    _refuse_without_effect(injection, request, stack)
+    data = {"fault": word, "options": given, "nodes": list(request.nodes), "ms": round(_ms(injection), 1)}
+    text = f"{word} on {', '.join(request.nodes)}: in effect after {_ms(injection):.0f} ms"
+    option = name_option(stack.name)
+    show(json, data, [text, f"state  make ps{option}      mend  make heal{option}"])
+
+
+def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection:
+    """Breaks the nodes; what a failure or an interruption leaves half done is healed."""
+    try:
+        breaker.prepare("1", request)
+        return breaker.inject("1")
+    except BaseException as problem:
+        breaker.close()
+        if isinstance(problem, KeyboardInterrupt):
+            known, step = "what was broken is mended", f"try: make ps{option}"
+            raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
+        raise
+
+
+def _ms(injection: Injection) -> float:
+    return (injection.ended_ns - injection.began_ns) / 1e6
+
+
+def _needed(fault: str | None) -> str:
+    if fault:
+        return fault
+    raise SandboxError("no FAULT was given", f"known: {', '.join(names())}", "try: make fault FAULT=server-crash")
+
+
+def _refuse_without_effect(injection: Injection, request: FaultRequest, stack: Stack) -> None:
+    if injection.missing:
+        known = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
+        step = f"try: make heal{name_option(stack.name)}   (undoes the attempt)"
+        raise MachineError(f"{request.fault} is not in effect", known, step)

@@ -1,0 +1,56 @@
+"""heal: mends what `fault`, or a trial that was killed, has broken in a stack, and waits until it is ready."""
+
+from sandbox.commands.common.options import Json, Name, Timeout, show
+from sandbox.commands.common.viewing import quiet_stack
+from sandbox.console import ProgressDisplay
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.faults.common.breaker import heal_recorded
+from sandbox.stack import lifecycle
+from sandbox.stack.journal import Breakage, forget_all
+from sandbox.stack.naming import DEFAULT_NAME, name_option, project_name
+from sandbox.stack.protocol import Note, OnEvent
+from sandbox.stack.stack import Stack
+
+HELP = ("a stack", 14)
+
+
+def command(name: Name = None, timeout: Timeout = None, json: Json = False) -> None:
+    """Mend everything that was broken on purpose, and wait until the stack is ready."""
+    healed: list[Breakage] = []
+    with ProgressDisplay("heal") as progress:
+        stack = _stack(name, progress)
+        if stack:
+            _heal(stack, healed, progress, timeout)
+    data = [{"fault": each.fault, "node": each.node} for each in healed]
+    ended = (
+        "every node is ready" if stack else f"the stack '{name or DEFAULT_NAME}' is gone, and with it what was broken"
+    )
+    done = f"healed {', '.join(each.text for each in healed)}" if healed else "nothing was broken on purpose"
+    show(json, {"healed": data, "ready": bool(stack)}, [f"{done}; {ended}" if stack else ended])
+
+
+def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int | None) -> None:
+    """Heals all and waits; ``healed`` gets what is done, and so does the terminal, whatever comes after it."""
+
+    def report(each: Breakage) -> None:
+        healed.append(each)
+        progress(Note(f"healed {each.text}"))
+
+    try:
+        problem = heal_recorded(stack, report)
+        if problem:
+            raise problem
+        lifecycle.start(stack.refreshed(), progress, timeout)
+    except KeyboardInterrupt:
+        known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"
+        raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
+
+
+def _stack(name: str | None, progress: OnEvent) -> Stack | None:
+    """The stack; None for one that is gone and has left something in the journal, which is forgotten."""
+    try:
+        return quiet_stack(name, progress)
+    except SandboxError as absent:
+        if absent.exit_code is ExitCode.BAD_INPUT and forget_all(project_name(name or DEFAULT_NAME)):
+            return None
+        raise

@@ -1,0 +1,85 @@
+"""trial: breaks a running stack once while a probe writes and reads, and says how long it was out and what was lost."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from sandbox.commands.bench import BenchLine, bench_request
+from sandbox.commands.common import completion
+from sandbox.commands.common.options import Json, Name, Via, chosen
+from sandbox.console import ProgressDisplay
+from sandbox.errors import ExitCode, SandboxError
+from sandbox.faults.common.registry import fault_named, parse_fault_options
+from sandbox.places import RESULTS
+from sandbox.results.record import Record
+from sandbox.run.bench import EXIT_CODES, bench
+from sandbox.run.probe import ProbeRates
+from sandbox.run.schedule import FIRST_S, Schedule, length, schedule_names, schedule_of
+from sandbox.run.state import TrialRequest
+from sandbox.stack.engine import Docker
+from sandbox.stack.snapshots.background import measuring
+from sandbox.stack.stack import find_stack
+from sandbox.workloads.common.model import Progress
+
+HELP = ("figures", 2)
+
+
+def command(
+    name: Name = None,
+    fault: Annotated[str | None, chosen("Fault, or a fault profile.", completion.fault)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
+    ] = None,
+    options: Annotated[list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="How long it lasts (until writes are back for 5 s).")] = None,
+    rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
+    workload: Annotated[
+        str | None, chosen("Load beside the probe, at half of its capacity.", completion.workload)
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of that load (8).")] = None,
+    via: Via = None,
+    seed: Annotated[int | None, typer.Option(help="Draws nodes and keys (random).")] = None,
+    json: Json = False,
+) -> int:
+    """Break a stack once and measure the outage, the errors and what was lost."""
+    schedule = _schedule(fault, target, options or (), seconds)
+    rates = ProbeRates(pooled=rate, fresh=max(1, rate // 5), writer=rate, reader=rate)
+    trial = TrialRequest(schedule, loaded=workload is not None, rates=rates)
+    given = {"threads": threads}
+    request = bench_request(workload or "noop", (), given, via=via, seed=seed, trial=trial)
+    with ProgressDisplay("trial") as progress:
+        stack = find_stack(name, progress, Docker())
+    with BenchLine("trial") as line, measuring(lambda text: line(Progress("snapshot", text))):
+        record, result = bench(stack, request, RESULTS, line)
+    _print(record, f"{result.path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}", json)
+    failed = any(check.verdict == "fail" for check in record.checks)
+    return int(ExitCode.FAILED if record.status == "ok" and failed else EXIT_CODES[record.status])
+
+
+def _schedule(fault: str | None, target: str | None, options: Sequence[str], seconds: float | None) -> Schedule:
+    """The fault profile of that name; with a length or options, the fault alone, after a baseline."""
+    if fault is None:
+        step = "try: make trial FAULT=server-crash TARGET=writer"
+        raise SandboxError("no FAULT was given", f"known: {', '.join(schedule_names())}", step)
+    given = parse_fault_options(options)
+    if not given and seconds is None:
+        return schedule_of([fault], target)
+    fault_named(fault, given)
+    lasting = None if seconds is None else length(seconds)
+    return schedule_of([{"at": length(FIRST_S), "fault": fault, "target": target, "for": lasting, **given}])
+
+
+def _print(record: Record, folder: str, as_json: bool) -> None:
+    if as_json:
+        print(record.model_dump_json(indent=2))
+        return
+    from rich.console import Console
+
+    from sandbox.report.trial_view import trial_table, trial_text
+
+    if sys.stdout.isatty():
+        Console(highlight=False).print(trial_table(record, folder))
+    else:
+        print(trial_text(record, folder), end="")

@@ -1,0 +1,313 @@
+"""fault, heal and the list of faults as a user types them, on a stack of a fake engine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.cli import main
+from sandbox.commands import fault as fault_command
+from sandbox.commands import ps
+from sandbox.commands.common import viewing
+from sandbox.errors import ExitCode
+from sandbox.faults.common import model
+from sandbox.stack.journal import Breakage, breakages, note_breakage
+from sandbox.stack.naming import project_name
+from sandbox.stack.protocol import ExecResult
+from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.small_stack import running_stack
+
+Printed = pytest.CaptureFixture[str]
+FAULTS = (("bandwidth", "mbit_per_s"), ("by-hand", ""), ("server-crash", ""), ("isolated-writer", ""))
+
+
+class Engine(FakeDocker):
+    """An engine that pauses, too."""
+
+    def _pause(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
+        return self._become("paused", argv)
+
+    def done(self) -> list[str]:
+        """What was done to nodes, in order."""
+        acts = ("pause", "unpause", "start", "stop", "kill", "run", "rm", "network", "update")
+        return [f"{call[0]} {call[-1].rpartition('-')[2]}" for call in self.calls if call[0] in acts]
+
+
+@pytest.fixture
+def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The engine of every command, whose servers all write; nobody waits for what does not come."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("DEBUG", raising=False)
+    made = Engine()
+    made.on("sh /sandbox/probe role", answer("writer\n"))
+    for module in (viewing, ps):
+        monkeypatch.setattr(module, "Docker", lambda: made)
+    monkeypatch.setattr(model.soon, "__defaults__", (0.0,))
+    return made
+
+
+@pytest.fixture
+def project(docker: Engine) -> str:
+    """A source and its replica, up."""
+    return running_stack(docker, "mysql+replica1").project
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> Any:
+    """Runs a command line: its exit code, what it printed, and the lines of its error output."""
+
+    def run(*words: str) -> tuple[int, str, list[str]]:
+        monkeypatch.setattr(sys, "argv", ["sandbox", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        return int(str(ended.value.code)), printed.out, printed.err.splitlines()
+
+    return run
+
+
+def broken(project: str) -> list[str]:
+    """What is written down."""
+    return [each.text for each in breakages(project)]
+
+
+def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: Any) -> None:
+    code, out, err = typed("fault", "--fault", "hang", "--target", "mysql1")
+    first, second = out.splitlines()
+    assert code == ExitCode.OK and not err
+    assert first.startswith("hang on mysql1: in effect after ") and first.endswith(" ms")
+    assert second == "state  make ps      mend  make heal"
+    assert broken(project) == ["hang on mysql1"] and docker.done() == ["pause mysql1"]
+    code, out, err = typed("ps")
+    assert "mysql1 is not ready: paused" in out
+    assert "broken on purpose: hang on mysql1; mend with make heal" in out
+    docker.calls.clear()
+    code, out, err = typed("heal")
+    assert (code, out) == (ExitCode.OK, "healed hang on mysql1; every node is ready\n")
+    assert err[0] == "heal  healed hang on mysql1" and any("replica1" in line and "ready" in line for line in err)
+    assert docker.done() == ["unpause mysql1"] and not broken(project)
+    assert "broken on purpose" not in typed("ps")[1] and "is not ready" not in typed("ps")[1]
+
+
+def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any) -> None:
+    words = ("fault", "--fault", "hang", "--target", "replica1", "--options", "what=container", "--json")
+    code, out, _ = typed(*words)
+    shown = json.loads(out)
+    assert code == ExitCode.OK and shown.pop("ms") >= 0
+    assert shown == {"fault": "hang", "options": {"what": "container"}, "nodes": ["replica1"]}
+    stack = json.loads(typed("ps", "--json")[1])["stacks"][0]
+    state = {node["name"]: (node["ready"], node["readiness"]) for node in stack["nodes"]}
+    assert state["replica1"] == (False, "paused") and state["mysql1"][0] is True
+    assert stack["aside"] == ["broken on purpose: hang on replica1; mend with make heal"]
+    code, out, _ = typed("heal", "--json")
+    assert code == ExitCode.OK
+    assert json.loads(out) == {"healed": [{"fault": "hang", "node": "replica1"}], "ready": True}
+
+
+def test_the_nodes_are_chosen_as_the_stack_is_now(
+    docker: Engine, project: str, typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def chosen(stack: Any, *words: Any) -> list[str]:
+        asked.append(words)
+        return ["mysql1", "replica1"]
+
+    monkeypatch.setattr(fault_command, "chosen_nodes", chosen)
+    assert typed("fault", "--fault", "hang")[1].startswith("hang on mysql1, replica1: ")
+    assert asked == [("writer", None, 1)] and sorted(broken(project)) == ["hang on mysql1", "hang on replica1"]
+    typed("fault", "--fault", "unplug", "--target", "minority", "--via", "mysql1", "--seed", "7")
+    assert asked[1] == ("minority", "mysql1", 7)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ((), "no FAULT was given"),
+        (("--fault", "hnag"), "there is no fault 'hnag'"),
+        (("--fault", "hang", "--options", "what"), "OPTIONS: 'what' sets nothing"),
+        (("--fault", "hang", "--options", "what=all"), "what=all is not valid for the fault hang"),
+        (("--fault", "hang", "--target", "mysql7"), "there is no target 'mysql7'"),
+        (("--fault", "hang", "--target", "client1"), "client1 is no target"),
+        (("--fault", "server-crash", "--target", "balancer1"), "the fault server-crash cannot hit balancer1"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_three_lines_and_nothing_breaks(
+    docker: Engine, typed: Any, words: tuple[str, ...], what: str
+) -> None:
+    project = running_stack(docker, "mysql+balancer").project
+    code, out, err = typed("fault", *words)
+    assert (code, out, len(err), err[0]) == (ExitCode.BAD_INPUT, "", 3, what)
+    assert err[2].startswith("try: make ")
+    assert not broken(project) and not [each for each in docker.done() if not each.startswith("rm ")]
+
+
+def test_the_same_fault_twice_is_refused_until_it_is_healed(docker: Engine, project: str, typed: Any) -> None:
+    typed("fault", "--fault", "hang", "--target", "mysql1")
+    docker.calls.clear()
+    code, _, err = typed("fault", "--fault", "hang", "--target", "mysql1")
+    assert code == ExitCode.BAD_INPUT
+    assert err == [
+        "mysql1 has the fault hang already", "the heal of the first would end the second, too", "try: make heal",
+    ]  # fmt: skip
+    assert not docker.done() and broken(project) == ["hang on mysql1"]
+    assert typed("fault", "--fault", "hang", "--target", "replica1")[0] == ExitCode.OK
+
+
+def test_what_the_kernel_cannot_do_is_skipped_with_the_reason(docker: Engine, project: str, typed: Any) -> None:
+    docker.on("^run ", answer("netem no Error: Specified qdisc kind is unknown.\ntbf yes \niptables yes \n"))
+    code, _, err = typed("fault", "--fault", "delay", "--target", "mysql1")
+    assert code == ExitCode.UNKNOWN
+    assert err == [
+        "the fault delay is skipped: the engine's kernel has no netem",
+        "Error: Specified qdisc kind is unknown.",
+        "try: make doctor",
+    ]
+    assert not broken(project) and not docker.called("exec", f"{project}-mysql1-network")
+
+
+def test_a_fault_without_effect_is_an_error_and_can_be_undone(docker: Engine, project: str, typed: Any) -> None:
+    docker.on("^pause", answer())
+    code, out, err = typed("fault", "--fault", "hang", "--target", "mysql1")
+    assert (code, out) == (ExitCode.ENVIRONMENT, "")
+    assert err == [
+        "hang is not in effect",
+        "mysql1: its container is running",
+        "try: make heal (undoes the attempt)",
+    ]
+    assert broken(project) == ["hang on mysql1"]
+    assert typed("heal")[0] == ExitCode.OK and not broken(project)
+
+
+def test_a_fault_that_the_engine_refuses_is_healed_at_once(docker: Engine, project: str, typed: Any) -> None:
+    docker.on("^pause .*replica1", answer(code=1, stderr="Error response from daemon: freezer"))
+    docker.on("^pause .*mysql1", lambda argv: docker._become("paused", argv))
+    chosen = ("fault", "--fault", "hang", "--target")
+    code, _, err = typed(*chosen, "replica1")
+    assert code == ExitCode.ENVIRONMENT and err[1] == "Error response from daemon: freezer" and len(err) == 3
+    assert not broken(project)
+
+
+def interrupt(_: tuple[str, ...]) -> ExecResult:
+    """Ctrl-C while a command runs."""
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("fault", "during", "then"),
+    [
+        ("hang", "^pause", ["pause mysql1", "unpause mysql1"]),
+        ("hang", r"^inspect .*json .State}}", ["pause mysql1", "unpause mysql1"]),
+        ("host-loss", "^exec .*network bash -c iptables -w -S >", ["rm network"]),
+    ],
+)
+def test_ctrl_c_leaves_nothing_broken(
+    docker: Engine, project: str, typed: Any, fault: str, during: str, then: list[str]
+) -> None:
+    times: list[int] = []
+
+    def once(argv: tuple[str, ...]) -> ExecResult:
+        docker.replies.remove(reply)
+        times.append(1)
+        if argv[0] == "pause":
+            docker._become("paused", argv)
+        raise KeyboardInterrupt
+
+    docker.on("^run ", answer("netem yes \ntbf yes \niptables yes \nwrite-limit yes \n"))
+    reply = (during, once)
+    docker.replies.insert(0, reply)
+    code, out, err = typed("fault", "--fault", fault, "--target", "mysql1")
+    assert times and (code, out) == (ExitCode.INTERRUPTED, "")
+    assert err == ["interrupted", "what was broken is mended", "try: make ps"]
+    assert docker.done()[-len(then) :] == then and not broken(project)
+    assert {each["state"] for each in docker.containers.values()} == {"running"}
+
+
+def test_where_nothing_is_broken_it_says_so_and_waits_all_the_same(docker: Engine, project: str, typed: Any) -> None:
+    docker.state("replica1", "exited")
+    code, out, err = typed("heal")
+    assert (code, out) == (ExitCode.OK, "nothing was broken on purpose; every node is ready\n")
+    assert docker.done() == ["start replica1"] and any("mysql1" in line for line in err)
+    assert json.loads(typed("heal", "--json")[1]) == {"healed": [], "ready": True}
+
+
+def test_a_stack_that_does_not_become_ready_is_an_error_of_the_environment(
+    docker: Engine, project: str, typed: Any
+) -> None:
+    typed("fault", "--fault", "hang", "--target", "mysql1")
+    docker.on("exec .*replica1 ", answer("OCI runtime exec failed: no sh\n", code=126))
+    code, out, err = typed("heal", "--timeout", "5")
+    assert (code, out) == (ExitCode.ENVIRONMENT, "") and not broken(project)
+    assert "heal  healed hang on mysql1" in err and err[-3].startswith("replica1 does not answer whether it is ready")
+
+
+def test_what_cannot_be_healed_is_named_when_all_else_is(
+    docker: Engine, project: str, typed: Any, tmp_path: Path
+) -> None:
+    typed("fault", "--fault", "hang", "--target", "mysql1")
+    note_breakage(Breakage(project=project, fault="of-a-later-version", node="replica1"))
+    (tmp_path / "sandbox" / "faults" / project / "x.json").write_text("{")
+    code, out, err = typed("heal")
+    assert (code, out) == (ExitCode.ENVIRONMENT, "")
+    first, what, known, step = err
+    assert first == "heal  healed hang on mysql1"
+    assert what == "not healed: of-a-later-version on replica1, 1 file that cannot be read"
+    assert "there is no fault 'of-a-later-version'" in known and "x.json: the file: Invalid JSON" in known
+    assert step == "try: make heal (again; make down removes the stack with what is broken)"
+    assert broken(project) == ["of-a-later-version on replica1"]
+
+
+@pytest.mark.parametrize("name", [None, "gone"])
+def test_what_was_broken_in_a_stack_that_is_gone_is_forgotten(docker: Engine, typed: Any, name: str | None) -> None:
+    words = ["--name", name] if name else []
+    for _ in range(2):
+        note_breakage(Breakage(project=project_name(name or "default"), fault="hang", node="mysql1"))
+    code, out, err = typed("heal", *words)
+    assert (code, err) == (ExitCode.OK, [])
+    assert out == f"the stack '{name or 'default'}' is gone, and with it what was broken\n"
+    code, out, err = typed("heal", *words)
+    assert (code, out, len(err)) == (ExitCode.BAD_INPUT, "", 3)
+    assert err[0] == f"there is no stack '{name or 'default'}'"
+    note_breakage(Breakage(project=project_name(name or "default"), fault="hang", node="mysql1"))
+    assert json.loads(typed("heal", *words, "--json")[1]) == {"healed": [], "ready": False}
+
+
+def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> None:
+    running_stack(docker, "mysql", name="a")
+    running_stack(docker, "mysql", name="b")
+    out = typed("fault", "--name", "b", "--fault", "hang", "--target", "mysql1")[1]
+    assert out.splitlines()[1] == "state  make ps NAME=b      mend  make heal NAME=b"
+    assert typed("ps")[1].count("make heal NAME=b") == 1
+    code, _, err = typed("heal")
+    assert (code, err[0]) == (ExitCode.BAD_INPUT, "which stack is meant?")
+    assert typed("heal", "--name", "b")[0] == ExitCode.OK
+
+
+def test_ps_shows_a_stack_whose_client_is_gone(docker: Engine, project: str, typed: Any) -> None:
+    docker.containers.pop(next(key for key in docker.containers if key.endswith("client1")))
+    for words in (("ps",), ("ps", "--json")):
+        code, out, err = typed(*words)
+        assert (code, err) == (ExitCode.OK, []) and "replica1" in out
+
+
+def test_faults_and_their_profiles_are_listed(typed: Any) -> None:
+    code, out, _ = typed("list", "faults")
+    assert code == ExitCode.OK and all(len(line) <= 100 for line in out.splitlines())
+    rows = {row["fault"]: row for row in json.loads(typed("list", "faults", "--json")[1])["faults"]}
+    for name, option in FAULTS:
+        assert rows[name]["help"] and name in out
+        assert option in (rows[name]["options"] or []) if option else not rows[name]["options"]
+    assert rows["by-hand"]["options"] == [] and rows["isolated-writer"]["options"] is None
+    assert len(rows) == len(json.loads(typed("list", "faults", "--json")[1])["faults"]), "no name twice"
+
+
+def test_an_interrupted_heal_keeps_what_it_has_not_healed(docker: Engine, project: str, typed: Any) -> None:
+    for node in ("mysql1", "replica1"):
+        typed("fault", "--fault", "hang", "--target", node)
+    docker.on("^unpause .*mysql1", interrupt)
+    code, _, err = typed("heal")
+    assert code == ExitCode.INTERRUPTED
+    assert err[-3:] == ["interrupted", "what is not healed yet stays written down", "try: make heal"]
+    assert broken(project) == ["hang on mysql1"]
