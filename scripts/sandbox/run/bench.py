@@ -17,9 +17,9 @@ from sandbox.run import counters, judge
 from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
-from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack, prove_settings
+from sandbox.run.state import BenchRequest, Run, RunEndedError, followers, open_run, open_stack, prove_settings
 from sandbox.run.trial import TRIAL_STEPS
-from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.stack.protocol import RunningStack
 from sandbox.workloads.common.model import Event, Outcome, Progress, Session, WorkloadError
 from sandbox.workloads.common.prepared import without_watermark, write_watermark
 
@@ -161,15 +161,6 @@ def wait_until_applied(session: Session) -> None:
             raise RunEndedError("infra_error", f"not caught up after {waited:.0f} s: {text}")
         session.on_event(Progress("catch up", f"{text} ({waited:.0f} s)"))
         time.sleep(CATCH_UP_INTERVAL_S)
-
-
-def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
-    members = [server for server in servers if server.kind == "database"]
-    if len(members) < 2 or members[0].topology != "single":
-        return list(servers)
-    first = members[0].name == writer
-    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
 
 
 def measure(run: Run) -> None:

@@ -264,6 +264,15 @@ def _writer(
     return replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, via="writer", multiplexes=False)
 
 
+def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
+    members = [server for server in servers if server.kind == "database"]
+    if len(members) < 2 or members[0].topology != "single":
+        return list(servers)
+    first = members[0].name == writer
+    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
 def prove_settings(run: Run) -> None:
     """Asks the live servers whether every setting is in effect; without one, the run would measure something else."""
     check = settings_in_effect(run.stack.prove_settings())

@@ -15,7 +15,7 @@ from sandbox.run.judge import states
 from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
 from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import OPENING_S, ProbePlan, RunningProbe
-from sandbox.run.state import Run, RunEndedError, TrialRequest, prove_settings
+from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, prove_settings
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 
@@ -62,10 +62,16 @@ def _read_port(stack: RunningStack, entry: EntryPoint) -> list[tuple[str, int]]:
 
 
 def prepare_ledger(run: Run) -> None:
-    """An empty ledger on every server, and the load's data where there is a load."""
+    """An empty ledger on every server, and the load's data where there is a load.
+
+    Raises RunEndedError where a server that follows the writer does not get it.
+    """
     if _trial(run).loaded:
         run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
-    make_ledger(run.session, schema_of(run.session.entry))
+    session, schema = run.session, schema_of(run.session.entry)
+    make_ledger(session, schema)
+    if behind := wait_for_readers(session, schema, followers(session.servers, session.writer.node)):
+        raise RunEndedError("infra_error", f"the ledger is not on every server: {states(behind)}")
 
 
 def start_probe(run: Run) -> None:
@@ -138,7 +144,8 @@ def _breaking(run: Run) -> Breaking:
 def read_ledgers(run: Run) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
     group, schema, roles = run.session.entry.group_index, schema_of(run.session.entry), run.stack.roles()
-    there, gone = reachable(run.stack, [node for node in run.nodes if node.is_server and node.group_index == group])
+    servers = [node for node in run.nodes if node.is_server and node.group_index == group]
+    there, gone = reachable(run.stack, followers(servers, run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
     session, behind = run.session, dict[str, str]()

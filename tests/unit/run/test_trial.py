@@ -110,6 +110,25 @@ def test_the_ledger_is_made_anew_on_the_writer(world: World, tmp_path: Path, mon
     assert world.probe and world.probe.request["schema"] == "sandbox"
 
 
+def test_a_reader_that_does_not_get_the_ledger_is_an_infra_error(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world)
+    behind = stack._rows
+
+    def rows(name: str, text: str, values: list[Any] | None) -> list[list[Any]]:
+        if text.startswith("SELECT MAX(op_id)") and name == "replica1":
+            return [[99]]
+        return behind(name, text, values)
+
+    monkeypatch.setattr(stack, "_rows", rows)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert (record.status, record.reason) == (
+        "infra_error", "the ledger is not on every server: replica1: its newest row is 99, not None",
+    )  # fmt: skip
+    assert world.probe is None
+
+
 def test_a_length_heals_in_time(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [Step(at_s=10, fault="hang", for_s=3), Step(at_s=11, fault="reset", target="one-reader", for_s=5)]
     try_once(world, tmp_path, monkeypatch, steps=steps)
