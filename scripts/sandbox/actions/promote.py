@@ -27,9 +27,9 @@ class Promote(Action):
     )
 
     def perform(self, operation: Operation) -> str:
-        """Refused in a cluster, which elects by itself, and while the old writer answers."""
+        """Nothing to do in a cluster: one schedule serves all topologies. Refused while the old writer answers."""
         if operation.topology != "single":
-            raise ActionRefusedError("a cluster elects its writer itself", "promote is for asynchronous replication")
+            return "nothing to do: a cluster elects its writer itself"
         old = [node for node in operation.servers if node.name in operation.targets] or operation.members[:1]
         self._wait_until_gone(operation, old)
         others = [node for node in operation.servers if node not in old and operation.answers(node)]

@@ -99,7 +99,7 @@ def fault_factor(part: MatrixPart, records: Sequence[Record]) -> str | None:
 def _broken(record: Record) -> object:
     """What the schedule says; the nodes that it meant may be others in each trial."""
     steps = record.trial.steps if record.trial else []
-    return tuple((step.fault, step.target, step.at_s, tuple(sorted(step.options.items()))) for step in steps)
+    return tuple((step.name, step.target, step.at_s, tuple(sorted(step.options.items()))) for step in steps)
 
 
 def seen_median(lengths: Sequence[Lasted]) -> float:

@@ -258,11 +258,14 @@ def _faults(trial: TrialRecord, end_s: float) -> Iterator[Mark]:
     t0 = trial.t0_ms or 0.0
     for step in trial.steps:
         began, ended, text = (step.began_ms - t0) / 1000, (step.ended_ms - t0) / 1000, step_text(step, trial)
+        if step.action:
+            yield Shade(began, ended, text)
+            continue
         healed = end_s if step.healed_ms is None else (step.healed_ms - t0) / 1000
         yield Shade(began, max(began, healed), text)
-        yield Shade(began, ended, f"{step.fault}: until it was in effect")
+        yield Shade(began, ended, f"{step.name}: until it was in effect")
         if step.healed_ms is not None:
-            yield Moment(healed, f"{step.fault} healed at {healed:+.1f} s")
+            yield Moment(healed, f"{step.name} healed at {healed:+.1f} s")
     if trial.whole_ms is not None:
         whole = (trial.whole_ms - t0) / 1000
         yield Moment(whole, f"every node ready again and caught up at {whole:+.1f} s")
