@@ -17,7 +17,7 @@ from sandbox.places import IN_CHECKOUT
 COMMANDS = Path(__file__).with_name("commands")
 GROUPS = ("before", "a stack", "figures", "results")
 """The groups of `help`, in order."""
-RECORDED = ("bench", "calibrate", "matrix", "smoke")
+RECORDED = ("bench", "calibrate", "matrix", "smoke", "trial")
 """Commands whose own words stand in the results that they leave."""
 _SHORT = {"-n": "--name"}
 _VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")

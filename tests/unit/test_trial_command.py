@@ -23,8 +23,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchRequest]:
     """What would have been measured; the record is that of a trial without a flaw."""
     requests: list[BenchRequest] = []
     outcome(monkeypatch, sample_record(checks=[PASSED]), requests)
-    monkeypatch.setattr(trial, "find_stack", lambda *_: object())
-    monkeypatch.setattr(trial, "Docker", object)
+    monkeypatch.setattr(trial, "quiet_stack", lambda *_: object())
     return requests
 
 

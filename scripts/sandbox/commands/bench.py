@@ -9,15 +9,14 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen
+from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
-from sandbox.stack.engine import Docker
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
-from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.registry import parse_options, resolve_workload
 
@@ -96,5 +95,5 @@ def command(
         "tables": tables, "rows_per_table": rows, "distribution": dist, "rate_per_s": rate,
     }  # fmt: skip
     with ProgressDisplay("bench") as progress:
-        stack = find_stack(name, progress, Docker())
+        stack = quiet_stack(name, progress)
     return run(stack, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

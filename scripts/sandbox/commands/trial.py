@@ -9,6 +9,7 @@ import typer
 from sandbox.commands.bench import BenchLine, bench_request
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen
+from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.registry import fault_named, parse_fault_options
@@ -18,9 +19,7 @@ from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.probe import ProbeRates
 from sandbox.run.schedule import FIRST_S, Schedule, length, schedule_names, schedule_of
 from sandbox.run.state import TrialRequest
-from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots.background import measuring
-from sandbox.stack.stack import find_stack
 from sandbox.workloads.common.model import Progress
 
 HELP = ("figures", 2)
@@ -50,7 +49,7 @@ def command(
     given = {"threads": threads}
     request = bench_request(workload or "noop", (), given, via=via, seed=seed, trial=trial)
     with ProgressDisplay("trial") as progress:
-        stack = find_stack(name, progress, Docker())
+        stack = quiet_stack(name, progress)
     with BenchLine("trial") as line, measuring(lambda text: line(Progress("snapshot", text))):
         record, result = bench(stack, request, RESULTS, line)
     _print(record, f"{result.path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}", json)

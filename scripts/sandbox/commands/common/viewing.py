@@ -87,7 +87,7 @@ def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
     """The stack of a command, once no snapshot is being taken of it."""
     stack = find_stack(name, progress, Docker())
     undisturbed(stack.project, stack.name, progress)
-    return stack
+    return stack.refreshed()  # while it was copied, its servers were paused
 
 
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:
