@@ -2,6 +2,7 @@
 # PID 1 of a database node. usage: supervisor COMMAND…
 # The container ends with the server and with its exit code. A planned crash ends the server alone, so that its address answers at once
 # with RST: on USR1 it and all that it started are killed, and the container stays; on USR2 the command starts again.
+
 stop() { # the server itself, as it would get the signal as PID 1; where it crashed, there is nothing left to wait for
   [ -z "$crashed" ] || exit 143
   kill -TERM "$server" 2>/dev/null
@@ -13,7 +14,7 @@ crash() {
 }
 
 start() {
-  crashed=''
+  crashed='' again=''
   set -m # the command leads a process group of its own
   "$@" &
   server=$!
@@ -23,7 +24,7 @@ start() {
 
 trap stop TERM INT
 trap crash USR1
-trap 'crashed=""' USR2
+trap 'again=$crashed' USR2
 start "$@"
 while :; do
   while wait "$server" 2>/dev/null; code=$?; kill -0 "$server" 2>/dev/null; do # a signal ends the wait, too
@@ -31,11 +32,9 @@ while :; do
   done
   [ -n "$crashed" ] || exit "$code"
   printf '%(%FT%TZ)T [supervisor] the server was killed on request\n' -1 >&2
-  while [ -n "$crashed" ]; do
-    sleep 3600 &
-    idle=$!
-    wait "$idle"
-    { kill "$idle" && wait "$idle"; } 2>/dev/null
+  while [ -z "$again" ]; do
+    sleep 0.5 & # a signal that comes right before the wait would not end it
+    wait $!
   done
   printf '%(%FT%TZ)T [supervisor] the server starts again\n' -1 >&2
   start "$@"
