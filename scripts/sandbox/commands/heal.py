@@ -40,6 +40,8 @@ def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int 
         problem = heal_recorded(stack, report)
         if problem:
             raise problem
+        for client in (node for node in stack.nodes() if node.kind == "client"):
+            stack.control(client.name).weigh(1)  # a trial that was killed had given it precedence
         lifecycle.start(stack.refreshed(), progress, timeout)
     except KeyboardInterrupt:
         known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"

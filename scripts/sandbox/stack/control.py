@@ -14,6 +14,8 @@ from sandbox.stack.facts import engine_facts
 from sandbox.stack.inventory import Container, helper_options
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
+_SHARES = 1024
+"""Of a container that nobody weighs; Docker's default."""
 _ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
 # Source: proc(5), mountinfo: number, parent, device, root, mount point.
 _DEVICE = """\
@@ -110,6 +112,9 @@ class Control(NodeControl):
         if memory_bytes is None:
             return [f"--memory={engine_facts(self._docker).memory_bytes}", "--memory-swap=-1"]
         return [f"--memory={memory_bytes}", f"--memory-swap={memory_bytes}"]
+
+    def weigh(self, weight: float) -> None:
+        self._docker.ask("update", f"--cpu-shares={round(weight * _SHARES)}", self._id)
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         return self._docker.answer("exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s)

@@ -178,6 +178,9 @@ class NodeControl(Protocol):
     def limit(self, limits: Limits) -> None:
         """Sets both limits, at once and while it runs. A lower one on memory ends what exceeds it."""
 
+    def weigh(self, weight: float) -> None:
+        """Its share of the processors where they are short: 1 as every other container, 8 eight times as much."""
+
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``sh -c script`` as root in the container. TimeoutError past ``timeout_s``."""
 

@@ -165,6 +165,9 @@ class FakeNode(NodeControl):
             if limits.memory_bytes < self.used_bytes:
                 self.end("exited (137), out of memory")
 
+    def weigh(self, weight: float) -> None:
+        self._called(f"weigh {weight:g}")
+
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._called("execute")
         if self.late:

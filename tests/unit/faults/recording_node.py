@@ -66,6 +66,9 @@ class RecordingNode(NodeControl):
         self._act("limit", limits.cpus)
         self.now = limits
 
+    def weigh(self, weight: float) -> None:
+        self._act("weigh", weight)
+
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._act("execute")
         return self.said

@@ -103,6 +103,15 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text() == record.to_json()
 
 
+def test_the_client_has_precedence_while_its_probe_runs(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.interrupt_at_s = 11.5
+    stack = TrialStack(world)
+    try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert stack.controls[CLIENT.name].done == ["weigh 16", "weigh 1"], "also after Ctrl-C"
+
+
 def test_the_ledger_is_made_anew_on_the_writer(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stack = TrialStack(world)
     try_once(world, tmp_path, monkeypatch, stack=stack)

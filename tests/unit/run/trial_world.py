@@ -39,6 +39,9 @@ class FakeControl:
     def start(self) -> None:
         self.done.append("start")
 
+    def weigh(self, weight: float) -> None:
+        self.done.append(f"weigh {weight:g}")
+
 
 class ProbeStream:
     """The probe's lines, which a test or the world adds; `settled` returns when every one has been read."""
@@ -229,6 +232,7 @@ class TrialStack(FakeStack):
         super().__init__(**given)
         self.world = world
         self.controls = {name: FakeControl(name, at) for name, at in ADDRESSES.items()}
+        self.controls[CLIENT.name] = FakeControl(CLIENT.name, "172.18.0.9")
         self.members = [server("mysql1"), server("replica1", "replica"), CLIENT]
         self.gtids: dict[str, str | None] = dict.fromkeys(ADDRESSES, "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-99")
         self.unreadable: dict[str, str] = {}

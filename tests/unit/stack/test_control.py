@@ -176,6 +176,13 @@ def test_what_changes_is_set_and_a_limit_taken_back_is_all_that_there_is(
     assert last(docker) == f"update {options} {node._id}"
 
 
+def test_its_weight_is_beside_that_of_an_ordinary_container(docker: FakeDocker, node: Control) -> None:
+    node.weigh(8)
+    assert last(docker) == f"update --cpu-shares=8192 {node._id}"
+    node.weigh(1)
+    assert last(docker) == f"update --cpu-shares=1024 {node._id}"
+
+
 def test_the_same_limits_are_not_set_again(docker: FakeDocker, node: Control) -> None:
     limited(docker, 0.5, 0)
     node.limit(Limits(0.5, None))
