@@ -83,7 +83,11 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     records = [run.record for run in runs]
     judged = report.judge(result, part, runs)
     written = report.write_matrix(result, manifest, part, runs, judged)
-    data = {**verdict_data(part, judged), "processor_time": processor_data(part, records), "result": str(result.path)}
+    data = {
+        **verdict_data(part, judged, records),
+        "processor_time": processor_data(part, records),
+        "result": str(result.path),
+    }
     files = [f"results/{path.parent.name}/{path.name}" for path in written]
     show(as_json, data, [*verdict_lines(part, judged, records), *lost_runs(part, records), *files])
     return int(ExitCode.OK)

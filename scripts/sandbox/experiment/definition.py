@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from sandbox.plan.images import Text
 from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.results.manifest import Adjustment, Depth
-from sandbox.run.judge import Condition, LevelsByFactor, level_name, levels_by_factor
+from sandbox.run.judge import Condition, LevelsByFactor, OfCells, level_name, levels_by_factor
 
 CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""
@@ -107,6 +107,25 @@ LOAD_FIELDS = (
 """Changes from one run to the next on the same stack."""
 
 
+class Expected(OfCells):
+    """Between which values, in the metric's unit, the median of a metric is expected in those cells.
+
+    ``tolerance``: how far outside a median still is as expected.
+    """
+
+    metric: str
+    between: tuple[float, float]
+    tolerance: float = Field(default=0.0, ge=0)
+    because: str = ""
+    """What it is computed from."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Expected":
+        if self.between[0] > self.between[1]:
+            raise ValueError(f"between: {self.between[0]:g} is above {self.between[1]:g}")
+        return self
+
+
 class Matrix(BaseModel):
     """A file of ``profiles/matrices/``. Seconds are of measured load; ``blocks`` None: enough for one difference."""
 
@@ -123,6 +142,8 @@ class Matrix(BaseModel):
     """Of a list of levels in the file, the first that can run here; the others are in ``baseline_else``."""
     baseline_else: dict[str, list[str]] = Field(default_factory=dict)
     conditions: list[Condition] = Field(default_factory=list)
+    expected: list[Expected] = Field(default_factory=list)
+    """Shown next to what is measured; nothing fails that differs from it."""
     metrics: list[str] = Field(default_factory=lambda: ["tps", "latency_p95_ms"], min_length=1)
     adjustment: Adjustment = "Benjamini-Hochberg"
     """Holm for a gate of few metrics (docs/statistics.md, rule 6)."""
@@ -156,6 +177,7 @@ class Matrix(BaseModel):
             self._known(rule, "exclude", position)
         for position, condition in enumerate(self.conditions):
             self._known(condition.where, "conditions", position, "where")
+        self._expects_once()
         for name in self.factors:
             if not self.factors[name]:
                 raise MisplacedError(f"factor {name} has no level", "factors", name)
@@ -170,6 +192,18 @@ class Matrix(BaseModel):
                 "a matrix with faults has depth: restart, since each trial needs a fresh stack", "depth"
             )
         return self
+
+    def _expects_once(self) -> None:
+        """Each expectation is of some cell, and no cell has two of one metric."""
+        seen: set[tuple[str, str]] = set()
+        for position, each in enumerate(self.expected):
+            self._known(each.where, "expected", position, "where")
+            cells = {(cell.name, each.metric) for cell in self.all_cells() if each.holds_for(cell.levels)}
+            if not cells:
+                raise MisplacedError("no cell has these levels", "expected", position, "where")
+            if twice := sorted(cells & seen):
+                raise MisplacedError(f"{twice[0][0]} has two expectations of {each.metric}", "expected", position)
+            seen |= cells
 
     def _distinct(self, factor: str) -> None:
         """Cells with the same name would share a folder; on some file systems ``A`` and ``a`` are the same name too."""

@@ -8,12 +8,13 @@ import yaml
 from pydantic import ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
-from sandbox.experiment.definition import Change, Matrix
+from sandbox.experiment.definition import Change, Expected, Matrix
 from sandbox.library import load_library
 from sandbox.places import profile_folders, yaml_files
 from sandbox.plan.grammar import NEXT_STEP, Term, parse, split_assignments
 from sandbox.plan.library import Library
 from sandbox.results.statistics.metrics import METRICS
+from sandbox.run.judge import Condition
 from sandbox.workloads.common.model import Workload
 
 MATRICES = profile_folders("matrices")
@@ -86,6 +87,10 @@ def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
 
 
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
+    for position, each in enumerate(matrix.expected):
+        if each.metric not in METRICS:
+            text = f"expected: there is no metric '{each.metric}'; {did_you_mean(each.metric, METRICS)}"
+            raise _wrong(path, line_of(tree, ("expected", position, "metric")), text)
     for position, name in enumerate(matrix.metrics):
         if name not in METRICS or name in matrix.metrics[:position]:
             text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
@@ -145,8 +150,12 @@ def _allowed(reason: Mapping[str, Any]) -> str:
     if reason["type"] != "extra_forbidden":
         return expected(reason).removeprefix("value error, ")
     *above, key = reason["loc"]
-    known = Change.model_fields if above else [name for name in Matrix.model_fields if name != "name"]
-    return f"there is no such key {'in a level' if above else 'at the top level'}; {did_you_mean(str(key), known)}"
+    if not above:
+        known = [name for name in Matrix.model_fields if name != "name"]
+        return f"there is no such key at the top level; {did_you_mean(str(key), known)}"
+    model = {"conditions": Condition, "expected": Expected}.get(str(above[0]), Change)
+    where = "in a level" if model is Change else "there"
+    return f"there is no such key {where}; {did_you_mean(str(key), model.model_fields)}"
 
 
 def _wrong(path: Path, line: int, text: str) -> SandboxError:

@@ -7,9 +7,10 @@ from pathlib import Path
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import DEFAULT_WORKLOAD
 from sandbox.experiment.resolve import Resolved
+from sandbox.experiment.selection import Experiment
 from sandbox.results.calibration import canary_differences, kind_of_canary, noise_of, noted
 from sandbox.results.compare import Known
-from sandbox.results.manifest import CellPart, Manifest, MatrixPart
+from sandbox.results.manifest import CellPart, ExpectedPart, Manifest, MatrixPart
 from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run.bench import now, tool_commit
 from sandbox.run.machine import change_calibration, read_calibration
@@ -79,8 +80,18 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
         comparisons=experiment.comparisons,
         canary=experiment.canary,
         canary_workload=experiment.canary_of.change.workload or DEFAULT_WORKLOAD,
+        expected=_expected(experiment),
         planned={name: dict(stack.variables) for name, stack in resolved.stacks.items() if stack.plan},
     )
+
+
+def _expected(experiment: Experiment) -> list[ExpectedPart]:
+    """The expectations of the cells that are left, each with their names."""
+    found = [
+        (each, [cell.name for cell in experiment.cells if each.holds_for(cell.levels)])
+        for each in experiment.matrix.expected
+    ]
+    return [ExpectedPart(cells=names, **each.model_dump(exclude={"where"})) for each, names in found if names]
 
 
 def part_of(result: ResultFolder) -> MatrixPart:

@@ -52,7 +52,7 @@ class Experiment:
     def key(self) -> str:
         """Identity of the plan: results with the same key can be resumed. 16 hexadecimal digits."""
         identity = {
-            "matrix": self.matrix.model_dump(mode="json", exclude={"title", "question", "note", "blocks"}),
+            "matrix": self.matrix.model_dump(mode="json", exclude={"title", "question", "note", "expected", "blocks"}),
             "cells": [cell_data(cell) for cell in self.cells],
             "files": dict(self.own_files),
             "canary": self.canary_of.name,
@@ -185,7 +185,7 @@ def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matri
 
 
 def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: str) -> Matrix:
-    """Exclusions and conditions of a level apply to its other versions too."""
+    """Exclusions, conditions and expectations of a level apply to its other versions too."""
     levels: dict[str, Change] = {}
     for name, change in matrix.factors[factor].items():
         levels[name] = change
@@ -197,10 +197,13 @@ def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: st
             name: [*found, asked] if name == factor and level in found else list(found) for name, found in rule.items()
         }
 
-    conditions = [each.model_copy(update={"where": widened(each.where)}) for each in matrix.conditions]
-    exclude = [widened(rule) for rule in matrix.exclude]
-    factors = {**matrix.factors, factor: levels}
-    return matrix.model_copy(update={"factors": factors, "conditions": conditions, "exclude": exclude})
+    changed = {
+        "factors": {**matrix.factors, factor: levels},
+        "conditions": [each.model_copy(update={"where": widened(each.where)}) for each in matrix.conditions],
+        "expected": [each.model_copy(update={"where": widened(each.where)}) for each in matrix.expected],
+        "exclude": [widened(rule) for rule in matrix.exclude],
+    }
+    return matrix.model_copy(update=changed)
 
 
 def _versioned(change: Change, version: str, asked: str, matrix: str) -> Change:

@@ -14,7 +14,7 @@ from sandbox.report.svg import Figure
 from sandbox.report.text import figure, varied
 from sandbox.report.trial_answer import answer_of
 from sandbox.report.trial_cells import cells_of, median_text, of_trials
-from sandbox.report.trial_tables import TrialTable, trial_tables
+from sandbox.report.trial_tables import TrialTable
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
@@ -98,7 +98,7 @@ def matrix_page(
         diffs=environment.config_diffs(part, records),
         origin=part.note,
         headings=with_log_rank(verdict_table.WIDE_FIGURES, judged),
-        trials=trial_tables(part, records),
+        trials=verdict_table.all_tables(part, records),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from sandbox.report.answer import answer, places
+from sandbox.report.expected import expected_sentence
 from sandbox.report.text import varied
 from sandbox.report.trial_cells import CellTrials, cells_of, is_open, lost_in, ms_text, of_trials, seen_median
 from sandbox.results.compare import Judged
@@ -16,7 +17,8 @@ _EVERYWHERE = "in every cell"
 
 def answer_of(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:
     """The answer of a matrix, whether or not something breaks in it."""
-    return trial_answer(part, judged, records) if of_trials(records) else answer(part, judged)
+    found = trial_answer(part, judged, records) if of_trials(records) else answer(part, judged)
+    return " ".join(filter(None, (found, expected_sentence(part, records))))
 
 
 def trial_answer(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> str:

@@ -14,6 +14,7 @@ from sandbox.report.censored_text import (
     with_log_rank,
 )
 from sandbox.report.environment import unset_lines
+from sandbox.report.expected import expected_data, expected_notes, expected_tables
 from sandbox.report.rendering import rendered, rendered_lines
 from sandbox.report.text import (
     WIDTH,
@@ -81,8 +82,13 @@ def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = 
 def _both(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> dict[str, Any]:
     """What the terminal and the summary show alike."""
     times, first = processor_table(part, records), asked_first(part)
-    trials, sentence = trial_tables(part, records), answer_of(part, judged, records)
+    trials, sentence = all_tables(part, records), answer_of(part, judged, records)
     return {"part": part, "answer": sentence, "times": times, "times_first": first, "trials": trials}
+
+
+def all_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:
+    """The tables of trials, and what was expected next to what was measured; none where there is neither."""
+    return [*expected_tables(part, records), *trial_tables(part, records)]
 
 
 def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
@@ -216,7 +222,7 @@ def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
 
 def notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
     """Notes on the figures: few trials, noise, marked blocks, what was left out or could not run."""
-    text = [*trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
+    text = [*expected_notes(part, records), *trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
     if judged.unfit:
         text.append("UNFIT: the canary, which is the baseline against itself, differs; no verdicts")
     if commands := calibrate_commands(part, judged):
@@ -305,7 +311,7 @@ def middles(records: Iterable[Record], metric: str) -> dict[str, float]:
     return {cell: hodges_lehmann(found) for cell, found in values.items()}
 
 
-def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
+def verdict_data(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> dict[str, Any]:
     """The same as JSON data; effects as shares of the baseline for ratios, else in the metric's unit."""
     return {
         "matrix": part.name,
@@ -315,6 +321,7 @@ def verdict_data(part: MatrixPart, judged: Judged) -> dict[str, Any]:
         "noise": noise_data(judged.noise),
         "verdicts": [_data(verdict) for verdict in judged.verdicts],
         "canary": [_data(verdict) for verdict in judged.canary],
+        "expected": expected_data(part, records),
         "skipped": {cell.name: cell.skipped for cell in part.cells if cell.skipped},
         "left_out": part.left_out,
         "marked_blocks": marked_blocks(part.host_checks),

@@ -32,6 +32,19 @@ class ComparisonPart(Part):
     baseline: str
 
 
+class ExpectedPart(Part):
+    """Between which values, in the metric's unit, its median was expected in some cells before anything was run.
+
+    ``tolerance``: how far outside a median still is as expected; ``because``: what the values are computed from.
+    """
+
+    cells: list[str]
+    metric: str
+    between: tuple[float, float]
+    tolerance: float
+    because: str
+
+
 class HostCheck(Part):
     """The machine before a block: loop iterations in half a second of processor time, and the median of 50 fsyncs."""
 
@@ -67,6 +80,7 @@ class MatrixPart(Part):
     comparisons: list[ComparisonPart]
     canary: ComparisonPart
     canary_workload: str | None = None
+    expected: list[ExpectedPart] = Field(default_factory=list)
     host_checks: list[HostCheck] = Field(default_factory=list)
     planned: dict[str, dict[str, str]] = Field(default_factory=dict)
     """By variant, the variables that component, settings and SET= gave its servers."""

@@ -42,14 +42,20 @@ def levels_by_factor(given: Any) -> Any:
 LevelsByFactor = Annotated[dict[str, list[str]], BeforeValidator(levels_by_factor)]
 
 
-class Condition(BaseModel):
-    """A status variable, summed over the servers that the load reaches, and its bound.
-
-    ``where``: levels at which it must hold, by factor; a factor that is not named does not matter.
-    """
+class OfCells(BaseModel):
+    """Some cells of a matrix: ``where``, their levels by factor; a factor that is not named does not matter."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     where: LevelsByFactor = Field(default_factory=dict)
+
+    def holds_for(self, levels: Mapping[str, str]) -> bool:
+        """Whether a cell with these levels is one of them."""
+        return all(levels.get(factor) in wanted for factor, wanted in self.where.items())
+
+
+class Condition(OfCells):
+    """A status variable, summed over the servers that the load reaches, and its bound, which those cells must meet."""
+
     status: Text
     take: Literal["median", "highest", "increase"] = "median"
     """Of the one-second samples: their median, the highest, or the last minus the first."""
@@ -64,10 +70,6 @@ class Condition(BaseModel):
         if (self.at_most is None) == (self.below_share_of_threads is None):
             raise ValueError("a condition has one bound: at_most, or below_share_of_threads")
         return self
-
-    def holds_for(self, levels: Mapping[str, str]) -> bool:
-        """Whether a cell with these levels must meet it."""
-        return all(levels.get(factor) in wanted for factor, wanted in self.where.items())
 
     def met_by(self, value: float, threads: int) -> bool:
         """Whether the value of a run with this many threads is within the bound."""

@@ -214,3 +214,35 @@ def test_the_same_plan_has_the_same_key_whatever_it_is_called() -> None:
     assert make_experiment(matrix(title="Another", blocks=8)).key == key
     assert make_experiment(matrix(seconds=5)).key != key
     assert make_experiment(matrix(), "threads=1").key != key
+
+
+FLOOR = {"metric": "tps", "between": [1, 2], "because": "a floor"}
+
+
+def test_an_expectation_of_a_level_holds_for_its_other_versions() -> None:
+    given = PROXIES | {"expected": [{**FLOOR, "where": {"proxy": "proxysql", "threads": 64}}]}
+    made = make_experiment(matrix(**given), "proxy=proxysql@2.7.2 server=gr threads=64")
+    (each,) = made.matrix.expected
+    assert each.where == {"proxy": ["proxysql", "proxysql@2.7.2"], "threads": ["64"]}
+
+
+def test_an_expectation_does_not_change_the_plan() -> None:
+    """So that a result can be resumed, with what was expected when it began."""
+    given = PROXIES | {"expected": [{**FLOOR, "where": {"threads": 64}}]}
+    assert make_experiment(matrix(**given)).key == make_experiment(matrix(**PROXIES)).key
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ([{**FLOOR, "where": {"thread": 64}}], "there is no factor 'thread'"),
+        ([{**FLOOR, "where": {"threads": 65}}], "no level '65'"),
+        ([{**FLOOR, "between": [2, 1]}], "between: 2 is above 1"),
+        ([{**FLOOR, "tolerance": -1}], "greater than or equal to 0"),
+        ([FLOOR, {**FLOOR, "where": {"threads": 64}}], "two expectations of tps"),
+        ([{**FLOOR, "where": {"proxy": "proxysql", "server": "mariadb", "threads": 64}}], "no cell has these levels"),
+    ],
+)
+def test_an_expectation_of_nothing_or_of_two_things_is_refused(expected: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        matrix(**PROXIES | {"expected": expected})

@@ -57,6 +57,8 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
         ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' appears twice"),
         ("[1, 4]", "[1, 4, 1]", 8, "factor threads has the level '1' twice"),
         ("title: T", "title: T\nmetrics:\n  - tps\n  - latency_p95", 4, "did you mean 'latency_p95_ms'?"),
+        ("title: T", "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}", 3, "no metric 'tsp'; did you mean 'tps'?"),
+        ("title: T", "title: T\nexpected:\n  - {metrik: tps}", 3, "no such key there; did you mean 'metric'?"),
         ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it appears twice"),
         ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
     ],
