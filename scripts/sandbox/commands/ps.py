@@ -10,6 +10,8 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.stack import all_stacks, find_stack
 
 HELP = ("a stack", 2)
+LOOK_S = 2.0
+"""How long the nodes may take to answer each question: one that hangs has not answered after longer either."""
 
 
 def command(name: NameOfPs = None, json: Json = False) -> None:
@@ -17,6 +19,8 @@ def command(name: NameOfPs = None, json: Json = False) -> None:
     docker = Docker()
     with ProgressDisplay("ps") as progress:
         stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
+    for stack in stacks:
+        stack.patience_s = LOOK_S
     shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
     if shown or json:
         show(json, {"stacks": shown}, ["\n\n".join("\n".join(stack_lines(stack)) for stack in shown)])

@@ -3,6 +3,7 @@
 import queue
 import re
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +17,7 @@ from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
 from sandbox.stack import abilities, inventory
 from sandbox.stack.control import Control, death
-from sandbox.stack.engine import CommandStream, Docker
+from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.entry import Entries
 from sandbox.stack.facts import engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
@@ -37,8 +38,10 @@ ANSWER = "\x1e"
 """Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
 _REMEMBERED = 20
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
-_PATIENCE_S = 10.0
+PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
+_LAST_LOOK_S = 0.1
+"""For the answers that have arrived while another node was waited for."""
 
 
 class Stack(RunningStack):
@@ -54,6 +57,8 @@ class Stack(RunningStack):
         self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
         self.members = [container for container in self.containers if container.kind != HELPER]
         """The containers of the plan's nodes, without our helpers."""
+        self.patience_s = PATIENCE_S
+        """How long nodes that are asked at once may take, together."""
         self._sessions: dict[tuple[str, ...], SqlSession] = {}
 
     @property
@@ -147,12 +152,19 @@ class Stack(RunningStack):
         return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
 
     def _answers(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, ExecResult]:
-        """(key, container, question to its probe) → how that ended; all clients run in parallel."""
+        """(key, container, question to its probe) → how that ended; all clients run in parallel, in one bound."""
         pending = [
             (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
             for key, container, question in questions
         ]
-        return {key: each.answer_within(_PATIENCE_S) for key, each in pending}
+        end_s = time.monotonic() + self.patience_s
+        return {key: self._answer(each, end_s) for key, each in pending}
+
+    def _answer(self, pending: Pending, end_s: float) -> ExecResult:
+        try:
+            return pending.answer(max(_LAST_LOOK_S, end_s - time.monotonic()))
+        except TimeoutError:
+            return ExecResult(124, "", f"no answer within {self.patience_s:g} s")
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -31,14 +32,21 @@ def answer(stdout: str = "", code: int = 0, stderr: str = "") -> ExecResult:
     return ExecResult(code, stdout, stderr)
 
 
+HANGS = ExecResult(124, "", "")
+"""The reply of a command that does not end."""
+
+
 class FakePending(Pending):
-    """A command that has ended already."""
+    """A command that has ended already, or hangs."""
 
     def __init__(self, argv: Sequence[str], reply: ExecResult) -> None:
         self.argv, self._reply = argv, reply
 
     def answer(self, timeout_s: float | None = None) -> ExecResult:
         """The reply."""
+        if self._reply is HANGS and timeout_s is not None:
+            time.sleep(timeout_s)
+            raise TimeoutError
         return self._reply
 
     def output(self, timeout_s: float | None = None) -> str:

@@ -1,6 +1,7 @@
 """A running stack as the later layers ask it."""
 
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.journal import Breakage, note_breakage
 from sandbox.stack.protocol import ReadyAnswer, RunningStack
 from sandbox.stack.stack import all_stacks, find_stack, ready_question
-from unit.stack.fake_docker import FakeDocker, answer
+from unit.stack.fake_docker import HANGS, FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
 
@@ -122,6 +123,16 @@ def test_a_node_without_a_question_is_ready_while_it_runs(docker: FakeDocker) ->
 def test_a_node_that_says_nothing_is_not_ready(docker: FakeDocker) -> None:
     docker.on("mysql1 sh /sandbox/probe ready", answer(code=1))
     assert running_stack(docker, "mysql").readiness()["mysql1"] == ReadyAnswer(False, "no answer")
+
+
+def test_nodes_that_hang_share_one_bound_and_do_not_hide_the_others(docker: FakeDocker) -> None:
+    docker.on("(mysql1|replica1) sh /sandbox/probe ready", HANGS)
+    stack = running_stack(docker, "mysql+replica2")
+    stack.patience_s, began = 0.3, time.monotonic()
+    answers = stack.readiness()
+    assert time.monotonic() - began < 0.6
+    assert answers["mysql1"] == answers["replica1"] == ReadyAnswer(False, "no answer within 0.3 s")
+    assert answers["replica2"].ready
 
 
 @pytest.mark.parametrize("gone", [True, False])
