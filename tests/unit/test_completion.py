@@ -31,6 +31,10 @@ def asked(tmp_path: Path, *words: str) -> dict[str, str]:
         (("matrix", "qui"), {"quick"}),
         (("bench", "--workload", "tp"), {"tpcc"}),
         (("list", "mat"), {"matrices"}),
+        (("list", "act"), {"actions"}),
+        (("fault", "--fault", "ha"), {"hang"}),
+        (("trial", "--fault", "ha"), {"hang"}),
+        (("trial", "--fault", "prom"), {"promotion"}),
         (("report", "lat"), {"latest"}),
         (("up", "--pub"), {"--publish"}),
         (("logs", "--name", ""), set()),
@@ -66,6 +70,10 @@ def test_the_program_itself_answers_a_shell(tmp_path: Path) -> None:
         check=False,
     )
     assert (done.stdout.split(), done.stderr) == (["galera3+haproxy"], "")
+
+
+def test_make_fault_takes_no_profile() -> None:
+    assert "isolated-writer" in completion.fault_or_profile("iso") and completion.fault("iso") == []
 
 
 def test_stacks_and_nodes_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

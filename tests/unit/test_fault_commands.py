@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sandbox.actions.common.registry import action_names
 from sandbox.cli import main
 from sandbox.commands import fault as fault_command
 from sandbox.commands import ps
@@ -301,6 +302,12 @@ def test_faults_and_their_profiles_are_listed(typed: Any) -> None:
         assert option in (rows[name]["options"] or []) if option else not rows[name]["options"]
     assert rows["by-hand"]["options"] == [] and rows["isolated-writer"]["options"] is None
     assert len(rows) == len(json.loads(typed("list", "faults", "--json")[1])["faults"]), "no name twice"
+
+
+def test_actions_are_listed(typed: Any) -> None:
+    rows = {row["action"]: row for row in json.loads(typed("list", "actions", "--json")[1])["actions"]}
+    assert set(rows) == set(action_names()) and all(row["help"] for row in rows.values())
+    assert rows["promote"]["options"] == ["after_s"]
 
 
 def test_an_interrupted_heal_keeps_what_it_has_not_healed(docker: Engine, project: str, typed: Any) -> None:

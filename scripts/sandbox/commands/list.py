@@ -1,10 +1,11 @@
-"""list: the available workloads, matrices, settings, faults, image versions and results."""
+"""list: the available workloads, matrices, settings, faults, actions, image versions and results."""
 
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
 
+from sandbox.actions.common.registry import action_help, action_names, action_options
 from sandbox.commands.common.find_result import read_manifest
 from sandbox.commands.common.options import Json, either, place, show
 from sandbox.errors import SandboxError, did_you_mean
@@ -27,16 +28,16 @@ def command(
         str | None,
         place(
             "WHAT",
-            "workloads, matrices, settings, faults, versions or results.",
+            "workloads, matrices, settings, faults, actions, versions or results.",
             lambda incomplete: [each for each in LISTS if each.startswith(incomplete)],
         ),
     ] = None,
     what: Annotated[
-        str | None, typer.Option(help="Workloads, matrices, settings, faults, versions or results.")
+        str | None, typer.Option(help="Workloads, matrices, settings, faults, actions, versions or results.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """List workloads, matrices, settings, faults, versions or results."""
+    """List workloads, matrices, settings, faults, actions, versions or results."""
     asked = either(which, what, "WHAT")
     if asked not in LISTS:
         known = did_you_mean(asked, LISTS) if asked else f"known: {', '.join(LISTS)}"
@@ -93,6 +94,11 @@ def _faults() -> Iterator[Row]:
             yield {"fault": name, "options": None, "help": read_profile(yaml_files(FAULTS)[name]).title}
 
 
+def _actions() -> Iterator[Row]:
+    for name in action_names():
+        yield {"action": name, "options": list(action_options(name)), "help": action_help(name)}
+
+
 def _results() -> Iterator[Row]:
     for result in all_results(RESULTS):
         try:
@@ -109,6 +115,7 @@ LISTS: dict[str, Callable[[], Iterator[Row]]] = {
     "matrices": _matrices,
     "settings": _settings,
     "faults": _faults,
+    "actions": _actions,
     "versions": _versions,
     "results": _results,
 }

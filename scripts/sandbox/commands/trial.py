@@ -27,7 +27,7 @@ HELP = ("figures", 2)
 
 def command(
     name: Name = None,
-    fault: Annotated[str | None, chosen("Fault, or a fault profile.", completion.fault)] = None,
+    fault: Annotated[str | None, chosen("Fault, or a fault profile.", completion.fault_or_profile)] = None,
     target: Annotated[
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,

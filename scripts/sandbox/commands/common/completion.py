@@ -84,6 +84,14 @@ def result() -> Iterable[str]:
 
 @_quietly
 def fault() -> Iterable[str]:
+    """Names of faults."""
+    from sandbox.faults.common.registry import names
+
+    return names()
+
+
+@_quietly
+def fault_or_profile() -> Iterable[str]:
     """Names of faults and of fault profiles."""
     from sandbox.faults.common.registry import names
     from sandbox.run.schedule import schedule_names
