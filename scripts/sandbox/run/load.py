@@ -1,16 +1,20 @@
-"""The load beside the probe of a trial: an open-loop rate, started again whenever a lost connection has ended it."""
+"""The load beside the probe of a trial: an open-loop rate, started again whenever a lost connection has ended it.
+
+Without a proxy it goes to another server then, as the probe does.
+"""
 
 import csv
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from sandbox.errors import SandboxError
 from sandbox.results.record import Metrics
-from sandbox.run.state import Run, RunEndedError
+from sandbox.run.state import Run, RunEndedError, writer_for
 from sandbox.stack.protocol import RunningStack, Stream
 from sandbox.workloads.common.model import Event, Second, WorkloadError
 
@@ -61,6 +65,10 @@ class TrialLoad:
         """Measures what the stack reaches. Raises RunEndedError where the load fails already."""
         self._run, self._stopped = run, threading.Event()
         self._stack = NicedStack(run.stack)
+        self._entry = run.session.entry
+        group = [node for node in run.nodes if node.is_server and node.group_index == self._entry.group_index]
+        self._servers = group if self._entry.node in {node.name for node in group} else []
+        """Where a load without a proxy can go; none for one through a proxy."""
         self._seconds: list[tuple[int, float]] = []
         """(our monotonic clock, ns; transactions of the second that ended there)."""
         self.starts = 0
@@ -96,6 +104,7 @@ class TrialLoad:
         given = {"seconds": seconds, "warmup_s": 0, "rate_per_s": rate}
         session = replace(
             run.session,
+            entry=self._entry,
             stack=cast("RunningStack", self._stack),
             parameters=run.session.parameters.model_copy(update=given),
             on_event=self._note,
@@ -108,6 +117,13 @@ class TrialLoad:
             return Metrics(), str(error)
         return outcome.metrics, outcome.failure
 
+    def _move(self) -> None:
+        """To the writer as it is now; where there is none just then, the server stays the same."""
+        if self._servers:
+            with suppress(SandboxError):
+                stack = self._run.stack
+                self._entry = writer_for(self._entry, self._servers, stack.roles(), stack.name)
+
     def _note(self, event: Event) -> None:
         if isinstance(event, Second):
             self._seconds.append((time.monotonic_ns(), event.tps))
@@ -115,6 +131,8 @@ class TrialLoad:
     def _keep_up(self) -> None:
         failures = 0
         while not self._stopped.is_set():
+            if self.starts:
+                self._move()
             self.starts += 1
             began = time.monotonic()
             self._once(_ONE_START_S, self.rate_per_s, "load_log", "load.log")

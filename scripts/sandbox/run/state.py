@@ -202,7 +202,7 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     servers = [
         node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down
     ]
-    writer = _writer(entry, servers, roles, stack.name)
+    writer = writer_for(entry, servers, roles, stack.name)
     # A server that neither writes nor follows the writer never gets the load's writes.
     servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in _AT_WORK]
 
@@ -250,10 +250,13 @@ def _seed(asked: int | None) -> int:
     return asked
 
 
-def _writer(
+def writer_for(
     entry: EntryPoint, servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None], stack: str
 ) -> EntryPoint:
-    """The entry point itself where it is a writer, else the first writer of its group."""
+    """The entry point itself where it is a writer, else the first writer among servers of its group.
+
+    Raises SandboxError (exit 4) where none of them is. ``stack``: its name.
+    """
     # An external server is not asked for its role: it accepts writes or returns an error.
     writers = [server for server in servers if roles.get(server.name) == "writer" or server.kind == "external"]
     chosen = next((server for server in writers if server.name == entry.node), next(iter(writers), None))

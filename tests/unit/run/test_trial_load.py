@@ -15,11 +15,11 @@ from sandbox.results.record import Metrics, PreparationRecord
 from sandbox.run import load as module
 from sandbox.run.load import NicedStack, TrialLoad
 from sandbox.run.state import BenchRequest, Run, RunEndedError
-from sandbox.stack.protocol import Stream
+from sandbox.stack.protocol import EntryPoint, ServerRole, Stream
 from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.model import Outcome, Parameters, Phase, Second, Session, Workload, WorkloadError
 from sandbox.workloads.common.registry import NamedWorkload
-from unit.fake_stack import FakeStack, FakeStream
+from unit.fake_stack import CLIENT, FakeStack, FakeStream, server
 
 SECOND = Second("measure", 1, 4, 120.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
 GOOD = Metrics(tps=101.0, transactions=1010)
@@ -146,6 +146,51 @@ def test_it_is_started_again_whatever_ended_it(tmp_path: Path, monkeypatch: pyte
     ended = load.starts
     time.sleep(0.02)
     assert load.starts == ended, "not after its end"
+
+
+def entries_of(tmp_path: Path, stack: FakeStack, *role_of: dict[str, ServerRole | None]) -> list[str]:
+    """Where the load went: while the capacity was measured, then at each start, after which the roles change."""
+    steps = list(role_of)
+
+    def lost(session: Session, log: Path) -> Outcome:
+        stack.role_of = steps.pop(0) if steps else stack.role_of
+        return broken_off(session, log)
+
+    Loads.starts = [good, lost]
+    load = TrialLoad(run_of(tmp_path, stack=stack))
+    wait_for(lambda: load.starts > len(role_of))
+    load.stop()
+    return [session.entry.node for session in Loads.sessions[: len(role_of) + 2]]
+
+
+def test_without_a_proxy_it_moves_to_the_writer_once_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
+    nobody: dict[str, ServerRole | None] = {"mysql1": None, "replica1": "reader"}
+    promoted: dict[str, ServerRole | None] = {"mysql1": "reader", "replica1": "writer"}
+    found = entries_of(tmp_path, FakeStack(), nobody, promoted, promoted)
+    assert found == ["mysql1", "mysql1", "mysql1", "replica1", "replica1"]
+
+
+def test_where_every_node_writes_it_stays_where_it_went(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
+    stack = FakeStack(members=[server("galera1"), server("galera2"), CLIENT], entry=at("galera1"))
+    lost: dict[str, ServerRole | None] = {"galera1": None, "galera2": "writer"}
+    back: dict[str, ServerRole | None] = {"galera1": "writer", "galera2": "writer"}
+    assert entries_of(tmp_path, stack, lost, back, back) == ["galera1", "galera1", "galera2", "galera2", "galera2"]
+
+
+def test_through_a_proxy_it_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAUSES_S", (0.001, 0.002))
+    members = [server("mysql1"), server("replica1", "replica"), server("haproxy1", "proxy", term="haproxy"), CLIENT]
+    stack = FakeStack(members=members, entry=at("haproxy1"))
+    assert set(entries_of(tmp_path, stack, {"mysql1": None, "replica1": "writer"})) == {"haproxy1"}
+
+
+def at(node: str) -> EntryPoint:
+    """An entry point."""
+    return EntryPoint(node, node, 3306, 1, node)
 
 
 def test_starts_that_fail_at_once_come_further_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
