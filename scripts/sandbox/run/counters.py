@@ -89,6 +89,17 @@ def restarted(before: ServerState, after: ServerState) -> bool:
     return after.status.get("Uptime", 0) < before.status.get("Uptime", 0)
 
 
+def connections_refused(before: Mapping[str, ServerState], after: Mapping[str, ServerState]) -> dict[str, int]:
+    """Server → connections that it refused in between because it had max_connections; if it restarted, since then."""
+
+    def refused(state: ServerState | None) -> int:
+        return int(state.status.get("Connection_errors_max_connections", 0)) if state else 0
+
+    known = {name: None if name in before and restarted(before[name], last) else before.get(name)
+             for name, last in after.items()}  # fmt: skip
+    return {name: refused(last) - refused(known[name]) for name, last in after.items()}
+
+
 def statements_answered(
     before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int]:

@@ -148,6 +148,8 @@ class Run(Opening):
     metrics: Metrics = field(default_factory=Metrics)
     before: dict[str, ServerState] = field(default_factory=dict)
     after: dict[str, ServerState] = field(default_factory=dict)
+    refused: dict[str, int] = field(default_factory=dict)
+    """Of a trial: connections that each server refused because it had too many."""
     usage: dict[str, Usage] = field(default_factory=dict)
     """Resources that each node used during the measured window."""
     sampler: Sampler | None = None

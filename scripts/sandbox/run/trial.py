@@ -8,13 +8,13 @@ from dataclasses import replace
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.guard import Guard
-from sandbox.results.record import CheckRecord, Status
+from sandbox.results.record import Status
 from sandbox.run.conductor import BACK_S, Conductor
-from sandbox.run.counters import ServerState, restarted, take_snapshots
+from sandbox.run.counters import connections_refused, restarted, take_snapshots
 from sandbox.run.judge import states
 from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
 from sandbox.run.load import CAPACITY_S, TrialLoad
-from sandbox.run.probe import OPENING_S, ProbePlan, RunningProbe
+from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, prove_settings
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
@@ -83,7 +83,6 @@ def start_probe(run: Run) -> None:
     if silent:
         raise RunEndedError("infra_error", f"a server does not answer: {states(silent)}")
     run.before = before
-    run.checks.append(connections_allowed(before, trial, session.parameters.threads if trial.loaded else 0))
     if trial.loaded:
         load = TrialLoad(run)
         run.closing.callback(load.stop)
@@ -100,18 +99,6 @@ def favour_probe(run: Run) -> None:
     client = run.stack.control(run.session.client)
     run.closing.callback(client.weigh, 1)
     client.weigh(PROBE_WEIGHT)
-
-
-def connections_allowed(before: Mapping[str, ServerState], trial: TrialRequest, threads: int) -> CheckRecord:
-    """Whether no server can run out of connections in an outage, which would add errors of its own."""
-    rates, time_out_s = trial.rates, trial.timeout_s
-    pools = (min(rate, 1 / OPENING_S) for rate in (rates.pooled, rates.writer, rates.reader))
-    # Twice, since a server notices late that a client has given up.
-    needed = round(2 * time_out_s * (sum(pools) + rates.fresh)) + threads
-    known = {name: int(state.variables.get("max_connections", 0)) for name, state in before.items()}
-    few = {name: str(allowed) for name, allowed in known.items() if 0 < allowed < needed}
-    text = f"max_connections is {states(few)}; an outage may take {needed}" if few else f"at least {needed} everywhere"
-    return CheckRecord(name="connections_allowed", verdict="unknown" if few else "pass", detail=text)
 
 
 def break_and_heal(run: Run) -> None:
@@ -166,6 +153,7 @@ def read_ledgers(run: Run) -> None:
     readings = read_ledgers_of(session, schema, there)
     readings |= {name: NodeReading(None, None, state) for name, state in gone.items()}
     after, _ = take_snapshots(run.stack, session.client, there)
+    run.refused = connections_refused(run.before, after)
     known = {name: state for name, state in after.items() if name in run.before}
     run.after = {name: state for name, state in known.items() if not restarted(run.before[name], state)}
     judge_trial(run, writer.name if writer else None, readings, behind)

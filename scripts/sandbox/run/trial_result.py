@@ -13,6 +13,8 @@ from sandbox.results.trial.rows import rows_of
 from sandbox.run.ledger import NodeReading
 from sandbox.run.state import Run, RunEndedError, StepTimes, Timeline
 
+_TOO_MANY = "1040"
+"""A server's error for one connection more than max_connections."""
 LATEST_MS = 20.0
 """A probe that is later than this before anything breaks measures the host, not the stack."""
 
@@ -33,7 +35,7 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     counts = _counts(ledger, figures, t0_us)
     run.metrics = _metrics(figures, counts, timeline, t0_us)
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
-    run.checks += judge_all(_evidence(run, readings, behind, counts, writer))
+    run.checks += judge_all(_evidence(run, readings, behind, figures, counts, writer))
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
@@ -75,6 +77,7 @@ def _evidence(
     run: Run,
     readings: Mapping[str, NodeReading],
     behind: Mapping[str, str],
+    figures: Figures,
     counts: LedgerCounts,
     writer: str | None,
 ) -> Evidence:
@@ -90,8 +93,15 @@ def _evidence(
         transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
         single_writer=len(at_start) <= 1,
         writer=writer,
+        refused=_refused(figures),
+        refused_by=run.refused,
         actions=[(each.step.name, each.outcome or "it did not end", each.refused) for each in actions],
     )
+
+
+def _refused(figures: Figures) -> int:
+    phases = (figures.errors_before, figures.errors_during, figures.errors_after)
+    return sum(by_code.get(_TOO_MANY, 0) for phase in phases for by_code in phase.values())
 
 
 def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: float) -> Metrics:

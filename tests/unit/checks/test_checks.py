@@ -176,3 +176,20 @@ def test_a_check_that_crashes_does_not_know(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(model, "import_module", lambda name: Crashing)
     assert judged("lost", evidence()) == ("unknown", "the check crashed: ZeroDivisionError: by zero")
     assert len(judge_all(evidence())) == len(names()), "and all others are judged"
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict", "detail"),
+    [
+        ({}, "pass", "no connection was refused for want of max_connections"),
+        ({"refused_by": {"db1": 0}}, "pass", "no connection was refused for want of max_connections"),
+        ({"refused": 1200}, "unknown", ": 1,200 operations of the probe got error 1040"),
+        ({"refused_by": {"db1": 3, "db2": 0}}, "unknown", ": db1: 3 refused"),
+        ({"refused": 2, "refused_by": {"db1": 3}}, "unknown", ": db1: 3 refused; 2 operations of the probe got "),
+    ],
+)
+def test_a_server_that_ran_out_of_connections_spoils_the_errors(
+    given: dict[str, Any], verdict: str, detail: str
+) -> None:
+    found = judged("connections_allowed", evidence(**given))
+    assert found[0] == verdict and detail in found[1]

@@ -8,6 +8,7 @@ from sandbox.run.counters import (
     ServerState,
     Usage,
     conflicts_by_code,
+    connections_refused,
     cpu_per_transaction,
     read_usage,
     restarted,
@@ -47,6 +48,17 @@ def test_a_server_without_error_counters_is_still_a_snapshot() -> None:
     stack.status["mysql1"]["Innodb_deadlocks"] = 4
     stack.status["mysql1"]["wsrep_local_cert_failures"] = 3
     assert take_snapshots(stack, "client1", stack.members)[0]["mysql1"].conflicts == {"1213": 7}
+
+
+def test_refused_connections_count_from_the_restart_where_there_was_one() -> None:
+    before = {name: snapshot(Connection_errors_max_connections=5) for name in ("same", "restarted")}
+    after = {
+        "same": snapshot(Connection_errors_max_connections=7, Uptime=20),
+        "restarted": snapshot(Connection_errors_max_connections=4, Uptime=3),
+        "new": snapshot(Connection_errors_max_connections=1),
+        "silent about it": snapshot(),
+    }
+    assert connections_refused(before, after) == {"same": 2, "restarted": 4, "new": 1, "silent about it": 0}
 
 
 def test_the_delta_keeps_counters_and_nothing_else() -> None:

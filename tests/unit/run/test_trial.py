@@ -11,14 +11,13 @@ import pytest
 from sandbox.actions.common import model as actions_model
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
 from sandbox.errors import ExitCode, MachineError, SandboxError
-from sandbox.results.record import CheckRecord, Record, TrialRecord
+from sandbox.results.record import Record, TrialRecord
 from sandbox.run import conductor, ledger, operator, probe, trial
 from sandbox.run.bench import EXIT_CODES, bench
-from sandbox.run.counters import ServerState
 from sandbox.run.probe import ProbeRates
 from sandbox.run.schedule import Schedule, Step
 from sandbox.run.state import BenchRequest, TrialRequest
-from sandbox.run.trial import connections_allowed, probe_plan, refusals, trial_s
+from sandbox.run.trial import probe_plan, refusals, trial_s
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common.model import Event, Parameters, Progress
 from sandbox.workloads.common.registry import find_workload
@@ -524,19 +523,11 @@ def test_ctrl_c_gives_up_an_action(world: World, tmp_path: Path, monkeypatch: py
     assert "trial: promote: it was given up: the trial ended" in said
 
 
-def test_too_few_connections_are_reported_before_they_run_out() -> None:
-    def state(allowed: str) -> ServerState:
-        return ServerState("9.7", "/", {"max_connections": allowed}, {}, None)
-
-    asked = TrialRequest(Schedule(steps=[CRASH]))
-    enough = connections_allowed({"a": state("2000"), "b": state("2000")}, asked, 8)
-    assert enough.verdict == "pass"
-    few = connections_allowed({"a": state("500"), "b": state("2000")}, asked, 8)
-    assert few == CheckRecord(
-        name="connections_allowed",
-        verdict="unknown",
-        detail="max_connections is a: 500; an outage may take 568",
-    )
+def test_refused_connections_are_reported(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.code = 1040
+    record, _, _ = try_once(world, tmp_path, monkeypatch)
+    (check,) = [check for check in record.checks if check.name == "connections_allowed"]
+    assert check.verdict == "unknown" and check.detail.endswith(": 437 operations of the probe got error 1040")
 
 
 HAPROXY = server("haproxy1", "proxy", component="haproxy", family=None, topology=None, port=3307)

@@ -102,6 +102,8 @@ class World:
         self.began_us = 0
         self.probe: ProbeStream | None = None
         self.broken = False
+        self.code = 2003
+        """Of every error while it is broken."""
         self.back_us: int | None = None
         """When writes are taken again, whatever is healed."""
         self.late_us = 200
@@ -167,7 +169,7 @@ class World:
         due = self.probe_us
         for stream in ("pooled", "fresh") if due % (5 * SLOT_US) == 0 else ("pooled",):
             self._write(stream, due)
-        outcome = ("failed", 2003) if self.broken else ("ok", "-")
+        outcome = ("failed", self.code) if self.broken else ("ok", "-")
         node = "-" if self.broken else "mysql1"
         times = (due, due + self.late_us, due + self.late_us + 1000)
         self.probe.print("r", "writer", *times, *outcome, node, 20, "-", "-")
@@ -179,7 +181,7 @@ class World:
         assert self.probe
         self._op += 1
         self.probe.print("i", self._op, stream, due)
-        outcome = ("failed", 2003) if self.broken else ("acked", "-")
+        outcome = ("failed", self.code) if self.broken else ("acked", "-")
         self.probe.print("o", self._op, due + self.late_us, due + self.late_us + 2000, *outcome, 1)
         if not self.broken and not self.losing:
             for rows in self.rows.values():

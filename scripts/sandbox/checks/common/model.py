@@ -30,6 +30,10 @@ class Evidence:
     """Whether the topology has one writer at a time."""
     writer: str | None = None
     """The writer when the ledgers were read."""
+    refused: int = 0
+    """Operations of the probe that were refused because a server had too many connections."""
+    refused_by: Mapping[str, int] = field(default_factory=dict)
+    """Server → connections that it refused so, by its own count."""
     actions: Sequence[tuple[str, str, bool]] = ()
     """Of each action of the schedule: its name, what became of it, and whether it was refused or failed."""
 
