@@ -17,7 +17,7 @@ from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.probe import ProbeRates
-from sandbox.run.schedule import FIRST_S, Schedule, length, schedule_names, schedule_of
+from sandbox.run.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
 from sandbox.run.state import TrialRequest
 from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Progress
@@ -43,9 +43,9 @@ def command(
     json: Json = False,
 ) -> int:
     """Break a stack once and measure the outage, the errors and what was lost."""
-    schedule = _schedule(fault, target, options or (), seconds)
+    scenario = _scenario(fault, target, options or (), seconds)
     rates = ProbeRates(pooled=rate, fresh=max(1, rate // 5), writer=rate, reader=rate)
-    trial = TrialRequest(schedule, loaded=workload is not None, rates=rates)
+    trial = TrialRequest(scenario.schedule(), scenario, loaded=workload is not None, rates=rates)
     given = {"threads": threads}
     request = bench_request(workload or "noop", (), given, via=via, seed=seed, trial=trial)
     with ProgressDisplay("trial") as progress:
@@ -57,17 +57,17 @@ def command(
     return int(ExitCode.FAILED if record.status == "ok" and failed else EXIT_CODES[record.status])
 
 
-def _schedule(fault: str | None, target: str | None, options: Sequence[str], seconds: float | None) -> Schedule:
+def _scenario(fault: str | None, target: str | None, options: Sequence[str], seconds: float | None) -> Scenario:
     """The fault profile of that name; with a length or options, the fault alone, after a baseline."""
     if fault is None:
         step = "try: make trial FAULT=server-crash TARGET=writer"
         raise SandboxError("no FAULT was given", f"known: {', '.join(schedule_names())}", step)
     given = parse_fault_options(options)
     if not given and seconds is None:
-        return schedule_of([fault], target)
+        return scenario_of([fault], target)
     fault_named(fault, given)
     lasting = None if seconds is None else length(seconds)
-    return schedule_of([{"at": length(FIRST_S), "fault": fault, "target": target, "for": lasting, **given}])
+    return scenario_of([{"at": length(FIRST_S), "fault": fault, "target": target, "for": lasting, **given}])
 
 
 def _print(record: Record, folder: str, as_json: bool) -> None:

@@ -18,7 +18,7 @@ from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
 from sandbox.results.statistics.verdict import blocks_for_one
 from sandbox.results.store import ResultFolder
-from sandbox.run.schedule import schedule_of
+from sandbox.run.schedule import scenario_of
 from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
@@ -230,7 +230,8 @@ def _trial_of(change: Change) -> TrialRequest | None:
     """What breaks in a cell; None where nothing does. Raises SandboxError (exit 2) for an unknown fault."""
     if not change.faults:
         return None
-    return TrialRequest(schedule_of(change.faults, change.target), loaded=change.load == "loaded")
+    scenario = scenario_of(change.faults, change.target)
+    return TrialRequest(scenario.schedule(), scenario, loaded=change.load == "loaded")
 
 
 def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:

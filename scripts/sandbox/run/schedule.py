@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -244,13 +245,13 @@ def schedule_names(folders: list[Path] = FAULTS) -> list[str]:
     return list(yaml_files(folders))
 
 
-def named_schedule(name: str, seed: int = 1, folders: list[Path] = FAULTS) -> Schedule:
-    """The schedule of a fault profile. Raises SandboxError (exit 2) for an unknown name or an invalid file."""
+def named_profile(name: str, folders: list[Path] = FAULTS) -> FaultProfile:
+    """The fault profile of a name. Raises SandboxError (exit 2) for an unknown name or an invalid file."""
     known = yaml_files(folders)
     if name not in known:
         step = "try: make trial FAULT=server-crash"
         raise SandboxError(f"there is no fault profile '{name}'", did_you_mean(name, known), step)
-    return read_profile(known[name]).schedule(seed)
+    return read_profile(known[name])
 
 
 def read_profile(path: Path) -> FaultProfile:
@@ -266,45 +267,67 @@ def read_profile(path: Path) -> FaultProfile:
         raise file.wrong(place, f"{'.'.join(map(str, place))}: {text}" if place else text) from error
 
 
-def schedule_of(
-    faults: Sequence[str | Mapping[str, Any]], target: str | None = None, seed: int = 1, folders: list[Path] = FAULTS
-) -> Schedule:
-    """The schedule of names and steps together: of fault profiles, of faults, and steps as a file has them.
+@dataclass(frozen=True)
+class Scenario:
+    """What a trial is asked for, read once; a profile of random steps draws them from the seed of each run."""
+
+    parts: tuple[FaultProfile, ...]
+
+    def schedule(self, seed: int = 1) -> Schedule:
+        """The steps of all parts. Raises SandboxError (exit 2) where they do not fit together."""
+        try:
+            return Schedule(steps=[step for part in self.parts for step in part.schedule(seed).steps])
+        except ValidationError as error:
+            raise _no_schedule(error) from error
+
+
+def scenario_of(
+    faults: Sequence[str | Mapping[str, Any]], target: str | None = None, folders: list[Path] = FAULTS
+) -> Scenario:
+    """Names and steps together: of fault profiles, of faults, and steps as a file has them.
 
     ``target``: what those hit that are only named; None: the writer, or what the profile says.
 
     Raises SandboxError (exit 2): unknown, not valid, or a profile of several targets where one is given.
     """
     try:
-        steps = [step for each in faults for step in _steps_of(each, target, seed, folders)]
-        return Schedule(steps=steps)
+        made = Scenario(tuple(_profile_of(each, target, folders) for each in faults))
     except ValidationError as error:
-        problem = _worst(error)
-        place = ".".join(str(part) for part in _place(problem))
-        what = f"these faults are no schedule{f': {place}' if place else ''}"
-        raise SandboxError(what, _text(problem), "try: make trial FAULT=server-crash") from error
+        raise _no_schedule(error) from error
+    made.schedule()
+    return made
 
 
-def _steps_of(given: str | Mapping[str, Any], target: str | None, seed: int, folders: list[Path]) -> list[Step]:
+def _no_schedule(error: ValidationError) -> SandboxError:
+    problem = _worst(error)
+    place = ".".join(str(part) for part in _place(problem))
+    what = f"these faults are no schedule{f': {place}' if place else ''}"
+    return SandboxError(what, _text(problem), "try: make trial FAULT=server-crash")
+
+
+def _profile_of(given: str | Mapping[str, Any], target: str | None, folders: list[Path]) -> FaultProfile:
     if not isinstance(given, str):
-        return FaultProfile.model_validate({"title": "-", "steps": [given]}).steps
+        return FaultProfile.model_validate({"title": "-", "steps": [given]})
     if given in schedule_names(folders):
-        return _aimed(given, named_schedule(given, seed, folders).steps, target)
+        return _aimed(given, named_profile(given, folders), target)
     if given not in names():
         what, known = f"there is no fault '{given}'", did_you_mean(given, {*names(), *schedule_names(folders)})
         raise SandboxError(what, known, "try: make trial FAULT=server-crash")
     fault_named(given)
-    return [Step(at_s=FIRST_S, fault=given, target=target or "writer")]
+    return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, fault=given, target=target or "writer")])
 
 
-def _aimed(name: str, steps: list[Step], target: str | None) -> list[Step]:
-    if target is None or all(step.target == target for step in steps):
-        return steps
-    targets = {step.target for step in steps}
-    if len(targets) > 1:
-        known = f"it has several of its own: {', '.join(sorted(targets))}"
+def _aimed(name: str, profile: FaultProfile, target: str | None) -> FaultProfile:
+    draws = profile.random
+    own = {*draws.targets} if draws else {step.target for step in profile.steps}
+    if target is None or own == {target}:
+        return profile
+    if len(own) > 1:
+        known = f"it has several of its own: {', '.join(sorted(own))}"
         raise SandboxError(f"the fault profile {name} takes no target", known, f"try: make trial FAULT={name}")
-    return [step.model_copy(update={"target": target}) for step in steps]
+    if draws:
+        return profile.model_copy(update={"random": draws.model_copy(update={"targets": [target]})})
+    return profile.model_copy(update={"steps": [step.model_copy(update={"target": target}) for step in profile.steps]})
 
 
 def _worst(error: ValidationError) -> ErrorDetails:

@@ -16,7 +16,7 @@ from sandbox.run.counters import ServerState, Usage
 from sandbox.run.judge import Condition, settings_in_effect
 from sandbox.run.probe import ProbeRates, RunningProbe
 from sandbox.run.sampler import Sampler
-from sandbox.run.schedule import Schedule, Step
+from sandbox.run.schedule import Scenario, Schedule, Step
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import Event, Parameters, PreparedData, Second, Session, Workload
 from sandbox.workloads.common.registry import NamedWorkload
@@ -61,10 +61,16 @@ class TrialRequest:
     """
 
     schedule: Schedule
+    scenario: Scenario | None = None
+    """What the schedule of another seed is drawn from; None: it is the same for every seed."""
     loaded: bool = False
     rates: ProbeRates = field(default_factory=ProbeRates)
     timeout_s: float = 2.0
     redundancy_limit_s: float = 180.0
+
+    def drawn(self, seed: int) -> "TrialRequest":
+        """The request with the schedule of a run's seed."""
+        return replace(self, schedule=self.scenario.schedule(seed)) if self.scenario else self
 
 
 @dataclass
@@ -192,9 +198,12 @@ class Run(Opening):
 def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[Event], None]) -> Opening:
     """Where the load goes and where it comes from.
 
+    What is random in a trial is drawn from the run's seed.
+
     Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, exit 4 for a stack that cannot take a load.
     """
     seed, series = _seed(request.seed), list[Second]()
+    request = replace(request, trial=request.trial.drawn(seed)) if request.trial else request
     nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
     entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
     client = next((node.name for node in nodes if node.kind == "client"), None)

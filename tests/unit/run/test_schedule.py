@@ -16,10 +16,10 @@ from sandbox.run.schedule import (
     Schedule,
     Step,
     length,
-    named_schedule,
+    named_profile,
     read_profile,
+    scenario_of,
     schedule_names,
-    schedule_of,
     seconds,
     span,
 )
@@ -270,7 +270,7 @@ steps:
 
 
 def test_a_shipped_schedule_promotes_and_rejoins() -> None:
-    steps = named_schedule("promotion").steps
+    steps = named_profile("promotion").steps
     assert [(step.at_s, step.name) for step in steps] == [(10, "server-crash"), (10.5, "promote"), (30, "rejoin")]
     assert steps[1].options == {"after_s": 1} and steps[0].for_s is None
 
@@ -279,23 +279,22 @@ def test_a_profile_is_found_by_its_name(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     write(tmp_path, DRAWN, "drawn")
     assert schedule_names([tmp_path]) == ["drawn", "mine"]
-    assert named_schedule("mine", folders=[tmp_path]) == FaultProfile.model_validate({
+    assert named_profile("mine", [tmp_path]) == FaultProfile.model_validate({
         "title": "T",
         "steps": [
             {"at": "10s", "fault": "partition", "for": "20s", "away_from": "proxies"},
             {"at": "1m", "fault": "hang", "for": "500ms"},
         ],
-    }).schedule()  # fmt: skip
-    assert named_schedule("drawn", 7, [tmp_path]) == read_profile(tmp_path / "drawn.yaml").schedule(7)
+    })  # fmt: skip
     with pytest.raises(SandboxError) as refused:
-        named_schedule("mien", folders=[tmp_path])
+        named_profile("mien", [tmp_path])
     assert refused.value.known == "did you mean 'mine'?" and refused.value.exit_code is ExitCode.BAD_INPUT
 
 
 def test_names_of_faults_and_profiles_and_steps_make_one_schedule(tmp_path: Path) -> None:
     write(tmp_path, "title: T\nsteps:\n  - {at: 5s, fault: hang, for: 3s}\n", "hang")
-    named = schedule_of(["hang", "unplug", {"at": "30s", "fault": "hang", "what": "server"}], folders=[tmp_path])
-    assert named.steps == [
+    named = scenario_of(["hang", "unplug", {"at": "30s", "fault": "hang", "what": "server"}], folders=[tmp_path])
+    assert named.schedule().steps == [
         Step(at_s=5, fault="hang", for_s=3),
         Step(at_s=10, fault="unplug"),
         Step(at_s=30, fault="hang", options={"what": "server"}),
@@ -304,8 +303,25 @@ def test_names_of_faults_and_profiles_and_steps_make_one_schedule(tmp_path: Path
 
 def test_what_is_only_named_hits_the_target(tmp_path: Path) -> None:
     write(tmp_path, "title: T\nsteps:\n  - {at: 5s, fault: hang, for: 3s}\n", "hang")
-    steps = schedule_of(["hang", "unplug", {"at": "30s", "fault": "hang"}], "proxy", folders=[tmp_path]).steps
+    scenario = scenario_of(["hang", "unplug", {"at": "30s", "fault": "hang"}], "proxy", folders=[tmp_path])
+    steps = scenario.schedule().steps
     assert [step.target for step in steps] == ["proxy", "proxy", "writer"] and steps[0].for_s == 3
+
+
+def test_each_seed_draws_steps_of_its_own_from_what_was_read_once(tmp_path: Path) -> None:
+    path = write(tmp_path, DRAWN, "drawn")
+    scenario, profile = scenario_of(["drawn", {"at": "60m", "fault": "unplug"}], folders=[tmp_path]), read_profile(path)
+    path.unlink()
+    for seed in (1, 7):
+        assert scenario.schedule(seed).steps == [*profile.schedule(seed).steps, Step(at_s=3600, fault="unplug")]
+
+
+def test_the_target_of_random_steps_is_replaced_where_they_have_one(tmp_path: Path) -> None:
+    write(tmp_path, DRAWN.replace("targets: [writer, one-reader]", "targets: [writer]"), "one")
+    write(tmp_path, DRAWN, "several")
+    assert {step.target for step in scenario_of(["one"], "proxy", [tmp_path]).schedule(3).steps} == {"proxy"}
+    with pytest.raises(SandboxError, match="several takes no target"):
+        scenario_of(["several"], "proxy", [tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -326,6 +342,6 @@ def test_names_that_make_no_schedule_are_refused(
     text = "title: T\nsteps:\n  - {at: 1s, fault: hang, for: 1s}\n  - {at: 5s, fault: hang, target: one-reader}\n"
     write(tmp_path, text)
     with pytest.raises(SandboxError) as refused:
-        schedule_of(faults, target, folders=[tmp_path])
+        scenario_of(faults, target, folders=[tmp_path])
     assert refused.value.what == what and known in refused.value.known
     assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3

@@ -15,7 +15,7 @@ from sandbox.results.record import Record, TrialRecord
 from sandbox.run import conductor, ledger, operator, probe, trial
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.probe import ProbeRates
-from sandbox.run.schedule import Schedule, Step
+from sandbox.run.schedule import FaultProfile, Scenario, Schedule, Step
 from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.run.trial import probe_plan, refusals, trial_s
 from sandbox.stack.protocol import EntryPoint
@@ -521,6 +521,17 @@ def test_ctrl_c_gives_up_an_action(world: World, tmp_path: Path, monkeypatch: py
     record, _, said = with_action(world, tmp_path, monkeypatch, Lasting())
     assert record.status == "interrupted"
     assert "trial: promote: it was given up: the trial ended" in said
+
+
+def test_what_is_random_is_drawn_from_the_seed_of_the_run(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = {"faults": ["hang"], "count": 1, "every": "20s..40s", "for": "5s..15s"}
+    scenario = Scenario((FaultProfile.model_validate({"title": "-", "random": random}),))
+    record, _, _ = try_once(world, tmp_path, monkeypatch, scenario=scenario)
+    assert record.seed == 7
+    drawn = scenario.schedule(7).steps[0]
+    assert [step.at_s for step in trial_of(record).steps] == [drawn.at_s] != [scenario.schedule(1).steps[0].at_s]
 
 
 def test_refused_connections_are_reported(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
