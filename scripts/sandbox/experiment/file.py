@@ -50,6 +50,7 @@ def read_matrix(path: Path) -> Matrix:
         text = _allowed(first)
         raise _wrong(path, line_of(tree, loc), f"{place}: {text}" if place else text) from problem
     _check_metrics(matrix, path, tree)
+    _check_trial_keys(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
 
@@ -95,6 +96,18 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
         if name not in METRICS or name in matrix.metrics[:position]:
             text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
             raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
+
+
+def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
+    """``target`` and ``load`` say nothing of cells without a fault: there they would be ignored."""
+    cells = list(matrix.all_cells())
+    for place, change in changes_of(matrix):
+        for key in {"target", "load"} & change.model_fields_set:
+            _, *levels = place
+            concerned = [cell for cell in cells if not levels or cell.levels[str(levels[0])] == levels[1]]
+            if not any(cell.change.faults for cell in concerned):
+                text = f"{key}: it is of a trial, and no cell here has faults"
+                raise _wrong(path, line_of(tree, (*place, key)), text)
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:

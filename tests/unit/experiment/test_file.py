@@ -59,6 +59,8 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
         ("title: T", "title: T\nmetrics:\n  - tps\n  - latency_p95", 4, "did you mean 'latency_p95_ms'?"),
         ("title: T", "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}", 3, "no metric 'tsp'; did you"),
         ("title: T", "title: T\nexpected:\n  - {metric: tps, between: [1, 2], becuase: x}", 3, "mean 'because'?"),
+        ("  threads: [1, 4]", "  load: [idle, loaded]", 8, "load: it is of a trial, and no cell here has faults"),
+        ("    durable: {add: durable}", "    durable:\n      target: proxy", 8, "target: it is of a trial, and no cell"),
         ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it appears twice"),
         ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
     ],
@@ -149,3 +151,8 @@ def test_a_file_that_is_not_there_or_no_mapping_is_refused(tmp_path: Path) -> No
         read_matrix(tmp_path / "no.yaml")
     with pytest.raises(SandboxError, match=":1 is not a valid matrix"):
         read_matrix(write(tmp_path, "- a\n"))
+
+
+def test_a_load_beside_faults_is_no_mistake(tmp_path: Path) -> None:
+    text = GOOD.replace("  threads: [1, 4]", "  fault:\n    none: {}\n    crash: {faults: hang}\n  load: [idle, loaded]")
+    assert read_matrix(write(tmp_path, text.replace("title: T", "title: T\ndepth: restart"))).factors["load"]
