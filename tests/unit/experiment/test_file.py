@@ -60,7 +60,7 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
         ("title: T", "title: T\nexpected:\n  - {metric: tsp, between: [1, 2]}", 3, "no metric 'tsp'; did you"),
         ("title: T", "title: T\nexpected:\n  - {metric: tps, between: [1, 2], becuase: x}", 3, "mean 'because'?"),
         ("  threads: [1, 4]", "  load: [idle, loaded]", 8, "load: it is of a trial, and no cell here has faults"),
-        ("    durable: {add: durable}", "    durable:\n      target: proxy", 8, "target: it is of a trial, and no cell"),
+        ("    durable: {add: durable}", "    durable:\n      target: proxy", 8, "target: it is of a trial, and no"),
         ("title: T", "title: T\nmetrics: [qps, tps, qps]", 2, "metrics: 'qps': it appears twice"),
         ("  threads: [1, 4]", "  set:\n    - a=-1\n    - b=1\n    - a=1", 11, "'a=-1' and 'a=1' would share a folder"),
     ],
@@ -154,5 +154,6 @@ def test_a_file_that_is_not_there_or_no_mapping_is_refused(tmp_path: Path) -> No
 
 
 def test_a_load_beside_faults_is_no_mistake(tmp_path: Path) -> None:
-    text = GOOD.replace("  threads: [1, 4]", "  fault:\n    none: {}\n    crash: {faults: hang}\n  load: [idle, loaded]")
-    assert read_matrix(write(tmp_path, text.replace("title: T", "title: T\ndepth: restart"))).factors["load"]
+    factors = "  fault:\n    none: {}\n    crash: {faults: hang}\n  load: [idle, loaded]"
+    text = GOOD.replace("  threads: [1, 4]", factors).replace("title: T", "title: T\ndepth: restart")
+    assert read_matrix(write(tmp_path, text)).factors["load"]
