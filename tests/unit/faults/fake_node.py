@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +32,7 @@ PEERS = (
     Peer("mysql1", "database", "172.18.0.7"),
 )
 GROUP = {"galera1": 1, "galera2": 1, "galera3": 1, "haproxy1": 1, "client1": None, "mysql1": 2}
+_STOPS = re.compile(r"kill -s (STOP|CONT)\b")
 _MOVED = re.compile(r"(?<![\w/])(/sandbox\b|/var/lib/mysql\b|/proc/net\b|/proc/self\b|/sys\b)")
 _TOOLS = {
     "iptables": """\
@@ -177,7 +179,10 @@ class FakeNode(NodeControl):
         if "/dev/zero | tail" in script:
             self.end("exited (137), out of memory")
             return ExecResult(137, "", "")
-        return self._run("sh", _MOVED.sub(rf"{self.root}\1", script), "bin")
+        answer = self._run("sh", _MOVED.sub(rf"{self.root}\1", script), "bin")
+        if (sent := _STOPS.search(script)) and answer.code == 0:
+            self._settle({"STOP": "T", "CONT": "S"}[sent[1]])
+        return answer
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._called("in_network")
@@ -219,6 +224,13 @@ class FakeNode(NodeControl):
     def _letter(self) -> str:
         assert self._server is not None
         return Path(f"/proc/{self._server.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+    def _settle(self, letter: str) -> None:
+        """A signal is sent at once, and takes effect when the process next runs."""
+        end = time.monotonic() + 10
+        while self._letter() != letter:
+            assert time.monotonic() < end, f"its server does not get into the state {letter}"
+            time.sleep(0.001)
 
     def _use(self, size: int) -> None:
         self.used_bytes = size
