@@ -11,6 +11,7 @@ from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen
 from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import LiveLine, ProgressDisplay, second_text
+from sandbox.finder import parse_options
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
@@ -18,7 +19,7 @@ from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
-from sandbox.workloads.common.registry import parse_options, resolve_workload
+from sandbox.workloads.common.registry import EXAMPLE, resolve_workload
 
 HELP = ("figures", 1)
 
@@ -30,7 +31,7 @@ def bench_request(workload: str, options: Sequence[str], given: Mapping[str, obj
     """
     given = {name: value for name, value in given.items() if value is not None}
     parameters = make_parameters(**given)
-    named = resolve_workload(workload, parse_options(options))
+    named = resolve_workload(workload, parse_options(options, EXAMPLE))
     refuse_unused(named.workload, given, named.name)
     return BenchRequest(named, parameters, command=tuple(sys.argv), **more)
 

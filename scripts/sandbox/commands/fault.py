@@ -10,7 +10,8 @@ from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, FaultRequest, Injection, refuse_broken
-from sandbox.faults.common.registry import fault_named, names, parse_fault_options
+from sandbox.faults.common.registry import EXAMPLE, fault_named, names
+from sandbox.finder import parse_options
 from sandbox.run.targets import chosen_nodes
 from sandbox.stack.naming import name_option
 from sandbox.stack.stack import Stack
@@ -28,7 +29,7 @@ def command(
     json: Json = False,
 ) -> None:
     """Break nodes on purpose: crash, hang, cut off, slow down; heal mends them."""
-    word, given = _needed(fault), parse_fault_options(options or ())
+    word, given = _needed(fault), parse_options(options or (), EXAMPLE)
     fault_named(word, given)
     with ProgressDisplay("fault") as progress:
         stack = quiet_stack(name, progress)

@@ -12,7 +12,8 @@ from sandbox.commands.common.options import Json, Name, Via, chosen
 from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.faults.common.registry import fault_named, parse_fault_options
+from sandbox.faults.common.registry import EXAMPLE, fault_named
+from sandbox.finder import parse_options
 from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
@@ -62,7 +63,7 @@ def _scenario(fault: str | None, target: str | None, options: Sequence[str], sec
     if fault is None:
         step = "try: make trial FAULT=server-crash TARGET=writer"
         raise SandboxError("no FAULT was given", f"known: {', '.join(schedule_names())}", step)
-    given = parse_fault_options(options)
+    given = parse_options(options, EXAMPLE)
     if not given and seconds is None:
         return scenario_of([fault], target)
     fault_named(fault, given)

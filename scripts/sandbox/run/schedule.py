@@ -13,10 +13,10 @@ from pydantic_core.core_schema import ValidationInfo
 
 from sandbox.actions.common.registry import action_named, action_names
 from sandbox.errors import SandboxError, did_you_mean, expected
-from sandbox.faults.common.registry import FoundOptionError, fault_named, names
+from sandbox.faults.common.registry import fault_named, names
 from sandbox.faults.common.yaml_lines import YamlFile
+from sandbox.finder import FoundOptionError, OptionValue
 from sandbox.places import profile_folders, yaml_files
-from sandbox.workloads.common.model import OptionValue
 
 FAULTS = profile_folders("faults")
 LONGEST_S = 3600.0

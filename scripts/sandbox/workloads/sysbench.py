@@ -11,13 +11,14 @@ import yaml
 from pydantic import Field, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
+from sandbox.finder import OptionValue
 from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads import common
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import folder_of, run_load, ship
 from sandbox.workloads.common.load_output import LoadOutput
-from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData, Progress, Session, Workload
+from sandbox.workloads.common.model import Parameters, PreparedData, Progress, Session, Workload
 from sandbox.workloads.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv
 from sandbox.workloads.common.sysbench_output import IGNORED_BY_DEFAULT, SysbenchOutput
 

@@ -9,9 +9,10 @@ import pytest
 import sandbox.faults
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common import registry
-from sandbox.faults.common.registry import fault_named, help_of, names, options_of, parse_fault_options, refuse_kind
+from sandbox.faults.common.registry import EXAMPLE, fault_named, help_of, names, options_of, refuse_kind
 from sandbox.faults.graceful import Graceful
 from sandbox.faults.partition import Partition
+from sandbox.finder import parse_options
 
 
 def test_a_name_and_its_options_make_a_fault() -> None:
@@ -49,8 +50,8 @@ def test_what_there_is_none_of_is_refused_with_what_there_is(
 
 def test_options_are_split_as_a_shell_would() -> None:
     given = ["statement='SET GLOBAL a = 1' timeout_s=5", "heal_statement=x=y"]
-    assert parse_fault_options(given) == {"statement": "SET GLOBAL a = 1", "timeout_s": "5", "heal_statement": "x=y"}
-    assert parse_fault_options([]) == {}
+    assert parse_options(given, EXAMPLE) == {"statement": "SET GLOBAL a = 1", "timeout_s": "5", "heal_statement": "x=y"}
+    assert parse_options([], EXAMPLE) == {}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_options_are_split_as_a_shell_would() -> None:
 )
 def test_options_that_set_nothing_are_refused(text: str, what: str) -> None:
     with pytest.raises(SandboxError) as refused:
-        parse_fault_options([text])
+        parse_options([text], EXAMPLE)
     assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
 
 

@@ -8,10 +8,11 @@ import pytest
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.experiment.definition import Change
 from sandbox.experiment.file import refuse_idle_factors
+from sandbox.finder import parse_options
 from sandbox.workloads.common.registry import (
+    EXAMPLE,
     find_workload,
     find_workloads,
-    parse_options,
     resolve_workload,
     workload_files,
 )
@@ -155,7 +156,7 @@ def test_a_factor_that_no_workload_uses_is_refused() -> None:
 
 
 def test_options_are_split_as_a_shell_would() -> None:
-    assert parse_options(["warehouses=2 query='SELECT 1 + 1'", "a=b=c"]) == {
+    assert parse_options(["warehouses=2 query='SELECT 1 + 1'", "a=b=c"], EXAMPLE) == {
         "warehouses": "2",
         "query": "SELECT 1 + 1",
         "a": "b=c",
@@ -165,4 +166,4 @@ def test_options_are_split_as_a_shell_would() -> None:
 @pytest.mark.parametrize(("text", "shown"), [("warehouses", "sets nothing"), ("a='b", "is not valid")])
 def test_options_that_set_nothing_are_refused(text: str, shown: str) -> None:
     with pytest.raises(SandboxError, match=shown):
-        parse_options([text])
+        parse_options([text], EXAMPLE)

@@ -5,8 +5,7 @@ from functools import cache
 
 import sandbox.actions
 from sandbox.actions.common.model import Action
-from sandbox.faults.common.registry import Finder, help_line, option_texts
-from sandbox.workloads.common.model import OptionValue
+from sandbox.finder import Finder, OptionValue, help_line, option_texts
 
 _FINDER = Finder(sandbox.actions, Action, "make trial FAULT=promotion")  # type: ignore[type-abstract]
 

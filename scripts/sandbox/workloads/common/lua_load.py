@@ -5,11 +5,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
+from sandbox.finder import OptionValue
 from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common.in_client import folder_of, ship
 from sandbox.workloads.common.load_output import EngineOutput, LoadOutput, parse_line
-from sandbox.workloads.common.model import OptionValue, Parameters, Session
+from sandbox.workloads.common.model import Parameters, Session
 from sandbox.workloads.common.sysbench_load import SysbenchLoad, as_option, sysbench_argv
 
 PREPARE_THREADS = 8

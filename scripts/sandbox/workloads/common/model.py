@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
+from sandbox.finder import OptionValue
 from sandbox.results.record import CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 
@@ -91,7 +92,6 @@ class Second:
 
 
 Event = Progress | Second
-OptionValue = str | int | float | bool
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Finds the workloads: files and folders of the package, profiles that configure one, and the user's own files."""
 
 import importlib
-import pkgutil
-import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -15,15 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import sandbox.workloads
 from sandbox.errors import ExitCode, SandboxError, did_you_mean, expected
+from sandbox.finder import Finder, OptionValue
 from sandbox.library import read_user_file
 from sandbox.places import broken_file, profile_folders, yaml_files
 from sandbox.plan.model import UserFile
 from sandbox.workloads.common.lua_load import SCRIPT, LuaLoad
-from sandbox.workloads.common.model import OptionValue, Workload
+from sandbox.workloads.common.model import Workload
 from sandbox.workloads.statements import Statements, parse_statements
 from sandbox.workloads.sysbench import script_of
 
 WORKLOADS = profile_folders("workloads")
+EXAMPLE = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
+"""Options as they are typed."""
+_FINDER = Finder(sandbox.workloads, Workload, "make bench WORKLOAD={}")  # type: ignore[type-abstract]
 
 
 class WorkloadProfile(BaseModel):
@@ -47,15 +49,22 @@ class NamedWorkload:
 
 
 def workload_files() -> dict[str, type[Workload]]:
-    """The workload that each file or folder of ``sandbox/workloads/`` defines, by its name."""
-    names = [module.name for module in pkgutil.iter_modules(sandbox.workloads.__path__) if module.name != "common"]
-    return {name: _workload_in(name) for name in sorted(names)}
+    """The workload that each file or folder of ``sandbox/workloads/`` defines, by its name, with dashes.
+
+    Raises SandboxError (exit 5) for a file that does not define one, and a folder without its script.
+    """
+    found = _FINDER.files()
+    for name, kind in found.items():
+        if issubclass(kind, LuaLoad) and not files(kind.__module__).joinpath(SCRIPT).is_file():
+            what = f"the workload {name} has no {SCRIPT}"
+            raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
+    return found
 
 
 def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
     """Every workload by name; ``profiles``: folders of workload profiles.
 
-    A workload file without required options is one, under its own name with dashes.
+    A workload file without required options is one, under its own name.
 
     Raises SandboxError (exit 5) for an invalid profile: it is one of our files.
     """
@@ -63,8 +72,8 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
     found = {}
     for name, kind in files.items():
         if not any(field.is_required() for field in kind.model_fields.values()):
-            typed, text = name.replace("_", "-"), importlib.import_module(kind.__module__).__doc__ or ""
-            found[typed] = NamedWorkload(typed, text.strip().partition("\n")[0], kind())
+            text = importlib.import_module(kind.__module__).__doc__ or ""
+            found[name] = NamedWorkload(name, text.strip().partition("\n")[0], kind())
     return found | {name: _from_profile(path, files) for name, path in yaml_files(profiles).items()}
 
 
@@ -112,40 +121,6 @@ def own_workload(path: str, file: UserFile) -> NamedWorkload:
         return NamedWorkload(file.name, "the user's own sysbench script", script_of(file.name, file.content), file)
     parse_statements(file.content, path)
     return NamedWorkload(file.name, "the user's own statements", Statements(text=file.content), file)
-
-
-def parse_options(given: Iterable[str]) -> dict[str, OptionValue]:
-    """OPTIONS= as typed: ``warehouses=2 items=1000``, split as a shell would. Raises SandboxError (exit 2)."""
-    options: dict[str, OptionValue] = {}
-    example = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
-    for text in given:
-        try:
-            words = shlex.split(text)
-        except ValueError as problem:
-            raise SandboxError(f"OPTIONS={text} is not valid", str(problem), example) from problem
-        for word in words:
-            name, equals, value = word.partition("=")
-            if not (name and equals):
-                raise SandboxError(f"OPTIONS: '{word}' sets nothing", "each option is name=value", example)
-            options[name] = value
-    return options
-
-
-def _workload_in(name: str) -> type[Workload]:
-    module = importlib.import_module(f"{sandbox.workloads.__name__}.{name}")
-    kinds = [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Workload) and value.__module__ == module.__name__
-    ]
-    if len(kinds) != 1:
-        known = "a workload file defines one subclass of Workload"
-        step = "try: make test-unit"
-        raise SandboxError(f"workloads/{name}.py defines {len(kinds)} workloads", known, step, ExitCode.INTERNAL)
-    if issubclass(kinds[0], LuaLoad) and not files(module).joinpath(SCRIPT).is_file():
-        what = f"workloads/{name}/ has no {SCRIPT}"
-        raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
-    return kinds[0]
 
 
 def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload:

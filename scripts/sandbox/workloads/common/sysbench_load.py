@@ -5,12 +5,13 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
+from sandbox.finder import OptionValue
 from sandbox.results.record import PreparationRecord
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.load_output import LoadOutput
-from sandbox.workloads.common.model import OptionValue, Outcome, Phase, Progress, Session, Workload, WorkloadError
+from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload, WorkloadError
 
 PREPARE_LIMIT_S = 24 * 3600
 """Limit of a preparation: large data takes hours, a hanging server takes forever."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from sandbox.finder import OptionValue
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData
+from sandbox.workloads.common.model import Parameters, PreparedData
 
 PREFIX = "ingest_"
 

@@ -9,10 +9,11 @@ from typing import Literal, NoReturn
 from pydantic import Field
 
 from sandbox.errors import SandboxError, did_you_mean
+from sandbox.finder import OptionValue
 from sandbox.results.record import PreparationRecord
 from sandbox.workloads.common.in_client import ship
 from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.model import OptionValue, Parameters, PreparedData, Session
+from sandbox.workloads.common.model import Parameters, PreparedData, Session
 from sandbox.workloads.sysbench import PREPARE_OLTP, Sysbench
 
 _READING = ("select", "show", "with", "values", "table", "explain", "describe", "desc")
