@@ -23,6 +23,7 @@ NAMES = {
     "outage_first_ms": "first outage",
     "outage_longest_ms": "longest outage",
     "outage_total_ms": "all outages",
+    "detection_ms": "noticed by other nodes",
     "election_ms": "new writer seen",
     "brownout_ms": "brownout after it",
     "redundancy_ms": "whole again",

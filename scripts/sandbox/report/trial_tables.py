@@ -22,7 +22,7 @@ from sandbox.results.statistics.verdict import FEWEST_BLOCKS
 from sandbox.results.trial.models import LedgerCounts
 
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out")
-_RECOVERY = ("RTO, new conn.", "election", "brownout", "whole again", "write errors", "read errors")
+_RECOVERY = ("RTO, new conn.", "noticed", "election", "brownout", "whole again", "write errors", "read errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
 _GAP = 2
 """Columns between two columns of a table on a terminal."""
@@ -119,7 +119,7 @@ def _outage(cell: CellTrials) -> Sequence[str]:
 
 
 def _recovery(cell: CellTrials) -> Sequence[str]:
-    times = ("rto_new_connection_ms", "election_ms", "brownout_ms", "redundancy_ms")
+    times = ("rto_new_connection_ms", "detection_ms", "election_ms", "brownout_ms", "redundancy_ms")
     counts = [_median_of(cell, name) for name in ("write_errors", "read_errors")]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
 

@@ -152,6 +152,8 @@ class Metrics(Part):
     outage_first_ms: float | None = None
     outage_longest_ms: float | None = None
     outage_total_ms: float | None = None
+    detection_ms: float | None = None
+    """From the first injection to the first observation of a node that misses the broken one; null where none did."""
     election_ms: float | None = None
     """From the first injection to the first observation of a new writer; null where the writer stayed."""
     brownout_ms: float | None = None

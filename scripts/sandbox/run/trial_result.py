@@ -30,7 +30,9 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     end_us = timeline.end_us or t0_us
     timeline.steps.sort(key=lambda each: each.began_us)
     injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
-    figures = figures_of(log, t0_us, injections, end_us)
+    first = next(iter(timeline.steps), None)
+    broken = first.nodes if first is not None and first.step.action is None else []
+    figures = figures_of(log, t0_us, injections, end_us, broken)
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
     counts = _counts(ledger, figures, t0_us)
     run.metrics = _metrics(figures, counts, timeline, t0_us)
@@ -107,7 +109,7 @@ def _refused(figures: Figures) -> int:
 def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: float) -> Metrics:
     named = (
         *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms"),
-        *("election_ms", "brownout_ms", "lateness_p99_ms"),
+        *("detection_ms", "election_ms", "brownout_ms", "lateness_p99_ms"),
     )
     lags = [lag.max_ms for lag in figures.lag.values()]
     later = (figures.errors_during, figures.errors_after)

@@ -96,7 +96,8 @@ def trial_record(
     errors = round(rto_ms / 10)
     metrics = Metrics(
         rto_ms=rto_ms, rto_new_connection_ms=rto_ms + 40, outage_first_ms=rto_ms - 10, outage_longest_ms=rto_ms - 10,
-        outage_total_ms=rto_ms - 10, election_ms=None if still_out else rto_ms - 500,
+        outage_total_ms=rto_ms - 10, detection_ms=None if direct else rto_ms / 2,
+        election_ms=None if still_out else rto_ms - 500,
         brownout_ms=None if still_out else 3_000.0, redundancy_ms=None if still_out else 25_000.0 + block,
         lag_max_ms=340.0, write_errors=errors, read_errors=errors // 2, lost=lost, phantom=0, duplicate=0, stale=12,
         lateness_p99_ms=1.5,
@@ -117,7 +118,9 @@ def _figures(rto_ms: float, still_out: bool) -> Figures:
     return Figures(
         rto_ms=rto_ms, rto_new_connection_ms=rto_ms + 40, lag={"galera2": Lag(max_ms=340.0, integral_ms_s=99.0)},
         censored=censored if still_out else (), no_outage=("rto_ms",) if rto_ms == 0 else (),
-        resolution_ms={"rto_ms": 10.0, "rto_new_connection_ms": 50.0, "election_ms": 110.0, "lag": 200.0},
+        resolution_ms={
+            "rto_ms": 10.0, "rto_new_connection_ms": 50.0, "detection_ms": 100.0, "election_ms": 110.0, "lag": 200.0,
+        },
         threshold_ms={"pooled": 50.0}, recovered_by_op={}, baseline_p99_ms=8.0, lateness_p50_ms=0.5,
         lateness_p99_ms=1.5, missed={}, errors_before={"writes": {}, "reads": {}},
         errors_during={"writes": {"2013": 200, "1047": 50}, "reads": {"2013": 125}},

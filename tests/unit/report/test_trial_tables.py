@@ -35,8 +35,8 @@ def test_outages_by_hand() -> None:
 def test_recovery_by_hand() -> None:
     found = rows("Recovery, ms")["galera", "haproxy", "server-crash"]
     assert found == {
-        "RTO, new conn.": "3,640", "election": "3,100", "brownout": "3,000", "whole again": "25,006",
-        "write errors": "360", "read errors": "180",
+        "RTO, new conn.": "3,640", "noticed": "1,800", "election": "3,100", "brownout": "3,000",
+        "whole again": "25,006", "write errors": "360", "read errors": "180",
     }  # fmt: skip
     lost = rows("Recovery, ms")["gr", "haproxy", "host-loss"]
     assert lost["RTO, new conn."] == "≥ 60,040" and lost["whole again"] == "≥ 60,000"

@@ -1,7 +1,7 @@
 """Figures of one trial: outages, recovery times, brownout, errors and the longest block of a client. Pure."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from sandbox.results.trial.columns import ACKED, STREAMS, WRITE_STREAMS, Real
 from sandbox.results.trial.models import Figures
-from sandbox.results.trial.observers import HELD, election_ms, lag_ms
+from sandbox.results.trial.observers import HELD, detection_ms, election_ms, lag_ms
 from sandbox.results.trial.probe_log import ProbeLog
 
 Injection = tuple[float, float, float | None]
@@ -47,12 +47,19 @@ class StreamOutages:
     delta_us: float
 
 
-def figures_of(log: ProbeLog, t0_us: float, injections: Sequence[Injection], end_us: float) -> Figures:
-    """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``."""
+def figures_of(
+    log: ProbeLog, t0_us: float, injections: Sequence[Injection], end_us: float, broken: Collection[str] = ()
+) -> Figures:
+    """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
+
+    ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action.
+    """
+    healed_us = next((healed for _, _, healed in injections), None)
     of_stream = stream_outages(log, t0_us, end_us)
     by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
     late = log.lateness_ms(t0_us)
     figures: dict[str, Any] = {
+        "detection_ms": detection_ms(log.observations, t0_us, healed_us or end_us, broken),
         "election_ms": election_ms(log.observations, t0_us),
         "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
@@ -188,6 +195,8 @@ def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> d
 def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, float]:
     """± of each figure, ms: Δ for an outage and an RTO, Δ for each outage of the sum, Δ + the observers' for election.
 
+    The observers' for detection, which is a time of their own.
+
     Δ of pooled writes is at least the pace at which a pool opens connections.
     That of a brownout is the second that its percentiles are of.
     """
@@ -199,7 +208,7 @@ def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[
         found |= {"outage_first_ms": delta, "outage_longest_ms": delta, "outage_total_ms": delta * max(1, len(gaps))}
         found["brownout_ms"] = _SECOND_US / 1000
     slot = min((each.delta_us for each in of_stream.values()), default=0.0) / 1000
-    return {**found, "election_ms": slot + observer, "lag": HELD * observer}
+    return {**found, "detection_ms": observer, "election_ms": slot + observer, "lag": HELD * observer}
 
 
 def _observer_us(log: ProbeLog) -> float:

@@ -31,6 +31,8 @@ class Figures(TrialPart):
     rto_new_connection_ms: float | None = None
     brownout_ms: float | None = None
     """From the RTO on. None also where writes never recovered, or where one of 100 was not served before t0."""
+    detection_ms: float | None = None
+    """None where no other node noticed the fault while it lasted."""
     election_ms: float | None = None
     lag: dict[str, Lag]
     """By node; that of the writer is about 0."""

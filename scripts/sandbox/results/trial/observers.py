@@ -1,7 +1,7 @@
-"""What the observers of a trial saw: the election of a writer, who was writer when, and each node's lag. Pure."""
+"""What a trial's observers saw: the fault by other nodes, an election, who was writer when, each node's lag. Pure."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,40 @@ def election_ms(observations: Seen, t0_us: float) -> float | None:
     elected = (t for t, names in changes if t > t0_us and {*names} - {*before[0]})
     first = next(elected, None)
     return None if first is None else (first - t0_us) / 1000
+
+
+def detection_ms(observations: Seen, t0_us: float, until_us: float, broken: Collection[str]) -> float | None:
+    """From t0 to the first observation, before ``until_us``, that a node noticed the fault of the ``broken`` ones.
+
+    A cluster's member has fewer others in its view than at t0, or a replica's IO thread, which ran at t0, does not run.
+    None where no other node noticed it, and where no node is broken.
+    """
+    if not broken:
+        return None
+    noticed = [
+        t for node, seen in observations.items() if node not in broken for t in _noticed(seen, t0_us) if t < until_us
+    ]
+    return (min(noticed) - t0_us) / 1000 if noticed else None
+
+
+def _noticed(seen: Sequence[tuple[int, Mapping[str, Any]]], t0_us: float) -> Iterator[int]:
+    """When a node's answers were those of one that misses another node."""
+    before = next((answer for t, answer in reversed(seen) if t <= t0_us and not answer.get("error")), None)
+    if before is not None:
+        yield from (t for t, answer in seen if t > t0_us and _misses(before, answer))
+
+
+def _misses(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    views = before.get("view"), now.get("view")
+    if None not in views:
+        return bool(views[1] < views[0])
+    ran, run = _io_threads(before), _io_threads(now)
+    return len(ran) == len(run) and any(one == "Yes" != other for one, other in zip(ran, run, strict=True))
+
+
+def _io_threads(answer: Mapping[str, Any]) -> list[str]:
+    """Of each channel of a replica, whose state is ``Yes/Yes``: the IO thread, then the SQL thread."""
+    return [channel.partition("/")[0] for channel in (answer.get("state") or "").split(",") if "/" in channel]
 
 
 def lag_ms(observations: Seen, t0_us: float, end_us: float, interval_us: float) -> dict[str, Lag]:

@@ -47,7 +47,8 @@ STATE = {
     ("galera", "mysql"): WSREP,
     ("galera", "mariadb"): WSREP,
     ("gr", "mysql"): "SELECT MAX(IF(member_id = @@server_uuid, member_role, NULL)) AS role, "
-    "MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, COUNT(*) AS view "
+    "MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, "
+    "COUNT(IF(member_state = 'UNREACHABLE', NULL, 1)) AS view "  # long before the group expels it
     "FROM performance_schema.replication_group_members",
     ("single", "mysql"): NEWER,
     ("single", "mariadb"): "SHOW ALL SLAVES STATUS",

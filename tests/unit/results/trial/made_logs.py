@@ -41,11 +41,12 @@ def read(
 
 def seen(
     node: str, t: float, read_only: int | None = 0, role: str | None = None, row_at: float | None = None,
+    view: int | None = None, state: str | None = None, error: str | None = None,
 ) -> str:  # fmt: skip
     """An observer's answer; ``row_at``: when its newest row was written, ms."""
     answer = {
-        "read_only": read_only, "role": role, "state": None, "view": None, "gtid": None, "last_op": None,
-        "last_at_us": None if row_at is None else round(row_at * 1000), "error": None,
+        "read_only": read_only, "role": role, "state": state, "view": view, "gtid": None, "last_op": None,
+        "last_at_us": None if row_at is None else round(row_at * 1000), "error": error,
     }  # fmt: skip
     return line("s", node, round(t * 1000), json.dumps(answer))
 

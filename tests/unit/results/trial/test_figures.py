@@ -56,7 +56,7 @@ def test_a_crash_that_heals() -> None:
     assert figures.censored == () and figures.no_outage == ()
     assert figures.recovered_by_op == {"rto_ms": 4000, "rto_new_connection_ms": 9000}
     assert figures.threshold_ms == {"pooled": 50, "fresh": 250}
-    assert figures.election_ms == 1700
+    assert figures.election_ms == 1700 and figures.detection_ms is None
     assert figures.missed == {"pooled": 0, "fresh": 0, "writer": 0, "reader": 0}
     assert figures.lateness_p50_ms == figures.lateness_p99_ms == 1
 
@@ -67,10 +67,20 @@ def test_a_brownout_ends_with_the_first_of_five_good_seconds() -> None:
     assert figures.baseline_p99_ms == 4 and figures.brownout_ms == 5000
 
 
+def test_another_node_notices_a_fault_while_it_lasts() -> None:
+    lines = [*steady(0, 20_000), seen("db1", 0, view=3), seen("db2", 0, view=3), seen("db2", 12_600, view=2)]
+    log = log_of(lines, pooled=100)
+    assert figures_of(log, 10 * S, [(10 * S, 11 * S, 15 * S)], 20 * S, ["db1"]).detection_ms == 2600
+    assert figures_of(log, 10 * S, [(10 * S, 11 * S, 12 * S)], 20 * S, ["db1"]).detection_ms is None
+    assert figures_of(log, 10 * S, [(10 * S, 11 * S, None)], 20 * S, ["db1"]).detection_ms == 2600
+    assert figures_of(log, 10 * S, [(10 * S, 11 * S, None)], 20 * S).detection_ms is None, "an action"
+
+
 def test_each_resolution_stands_beside_its_figure() -> None:
     assert crash().resolution_ms == {
         "outage_first_ms": 10, "outage_longest_ms": 10, "outage_total_ms": 10, "rto_ms": 10,
-        "rto_new_connection_ms": 50, "brownout_ms": 1000, "election_ms": 110, "lag": 200,
+        "rto_new_connection_ms": 50, "brownout_ms": 1000, "detection_ms": 100,
+        "election_ms": 110, "lag": 200,
     }  # fmt: skip
 
 

@@ -1,8 +1,12 @@
 """What observers saw: the election, the writers for a band in a chart, and lag whose area is known."""
 
-import pytest
+from typing import Any
 
-from sandbox.results.trial.observers import election_ms, lag_ms, takes_writes, writers
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.results.trial.observers import detection_ms, election_ms, lag_ms, takes_writes, writers
 from sandbox.results.trial.probe_log import Seen
 from unit.results.trial.made_logs import log_of, seen
 
@@ -60,6 +64,80 @@ def test_group_replication_elects_by_role() -> None:
         seen("db1", 60, read_only=None), seen("db2", 900, read_only=1, role="PRIMARY"),
     ]  # fmt: skip
     assert election_ms(observed(*lines), 50 * MS) == 850
+
+
+def in_view(node: str, *views: tuple[float, int | None]) -> list[str]:
+    """A member's answers: (time in ms, nodes in its view; None: it does not answer)."""
+    return [seen(node, t, view=view, error=None if view else "2003: gone") for t, view in views]
+
+
+def test_a_member_notices_when_its_view_shrinks() -> None:
+    found = observed(
+        *in_view("db1", (0, 3), (900, 3), (1100, None)), *in_view("db2", (0, 3), (1000, 3), (3700, 2), (9000, 3)),
+        *in_view("db3", (0, 3), (2000, 3), (3650, 2), (9000, 3)),
+    )  # fmt: skip
+    assert detection_ms(found, S, 30 * S, ["db1"]) == 2650
+    assert detection_ms(found, S, 30 * S, ["db1", "db3"]) == 2700
+    assert detection_ms(found, S, 3.65 * S, ["db1"]) is None, "it was healed by then"
+    assert detection_ms(found, 3.66 * S, 30 * S, ["db1"]) == pytest.approx(40), "db3 had noticed before"
+    assert detection_ms(found, S, 30 * S, ["db1", "db2", "db3"]) is None and detection_ms(found, S, 30 * S, []) is None
+
+
+def test_what_the_broken_node_itself_sees_is_no_detection() -> None:
+    alone = observed(*in_view("db1", (0, 3), (2000, 1)), *in_view("db2", (0, 3), (4000, 2)))
+    assert detection_ms(alone, S, 30 * S, ["db1"]) == 3000
+
+
+def test_a_node_that_does_not_answer_before_the_fault_is_compared_with_nothing() -> None:
+    assert detection_ms(observed(*in_view("db2", (1500, 3), (2000, 2))), S, 9 * S, ["db1"]) is None
+    late = observed(*in_view("db2", (0, 3), (900, None), (2000, 2)))
+    assert detection_ms(late, S, 9 * S, ["db1"]) == 1000, "its last answer counts"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "noticed"),
+    [
+        ("Yes/Yes", "Connecting/Yes", True),
+        ("Yes/Yes", "No/Yes", True),
+        ("Yes/Yes", "Yes/No", False),
+        ("Yes/Yes", "Yes/Yes", False),
+        ("Connecting/Yes", "No/Yes", False),
+        ("Yes/Yes,Yes/Yes", "Yes/Yes,Connecting/Yes", True),
+        ("Yes/Yes", None, False),
+        (None, "Connecting/Yes", False),
+        ("Synced", "Initialized", False),
+    ],
+)
+def test_a_replica_notices_when_its_io_thread_does_not_run(
+    before: str | None, after: str | None, noticed: bool
+) -> None:
+    found = observed(seen("db2", 0, 1, state=before), seen("db2", 1500, 1, state=after), seen("db1", 2000))
+    assert detection_ms(found, S, 9 * S, ["db1"]) == (500 if noticed else None)
+
+
+ANSWERS: Any = st.lists(st.tuples(st.integers(0, 5000), st.none() | st.integers(1, 3)), max_size=8)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["db1", "db2", "db3"]), ANSWERS, min_size=1),
+    st.integers(0, 5000), st.integers(0, 5000), st.sets(st.sampled_from(["db1", "db2", "db3"])),
+)  # fmt: skip
+def test_a_detection_is_an_answer_of_another_node_within_the_fault(
+    views: dict[str, list[tuple[int, int | None]]], t0: int, lasting: int, broken: set[str]
+) -> None:
+    found = observed(*(line for node, each in views.items() for line in in_view(node, *sorted(each, key=_time))))
+    ms = detection_ms(found, t0 * MS, (t0 + lasting) * MS, broken)
+    answered = {node: [view for t, view in sorted(each, key=_time) if t <= t0 and view] for node, each in views.items()}
+    smaller = [
+        t - t0
+        for node, each in views.items() if node not in broken and answered[node]
+        for t, view in each if t0 < t < t0 + lasting and view and view < answered[node][-1]
+    ]  # fmt: skip
+    assert ms == (min(smaller) if smaller and broken else None)
+
+
+def _time(answer: tuple[int, int | None]) -> int:
+    return answer[0]
 
 
 def ticks(node: str, begin: int, end: int, behind: int, read_only: int = 0) -> list[str]:
