@@ -29,8 +29,16 @@ def _until_writable(stack: LiveStack, proxy: str, port: int) -> None:
     run(["docker", "exec", stack.container("client1"), "sh", "-c", script])
 
 
+ROUTER = {
+    "ttl": "0.2", "connect_timeout": "2", "read_timeout": "4", "error_quarantine_interval": "3",
+    "error_quarantine_threshold": "5",
+}  # fmt: skip
+
+
 def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> None:
-    with live_stack("gr3@9.7+router") as stack:
+    with live_stack("gr3@9.7+router", "--set", " ".join(f"router:{key}={ROUTER[key]}" for key in ROUTER)) as stack:
+        proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]
+        assert {proof["setting"].partition("-")[2]: proof["answer"] for proof in proofs} == ROUTER
         router, (primary,) = stack.ports("router1"), stack.writers()
         assert {stack.who_answers("router1", router["rw"]) for _ in range(4)} == {primary}
         readers = {stack.who_answers("router1", router["ro"]) for _ in range(6)}
