@@ -133,6 +133,11 @@ class Group:
         return self.databases if self.topology in proxy.component.spec.members_only else self.servers
 
     @property
+    def every_member_writes(self) -> bool:
+        """Whether all its database nodes take writes at once, each with all data."""
+        return self.topology == "galera" or (self.topology == "gr" and "multi-primary" in self.settings)
+
+    @property
     def first(self) -> str:
         """Name of the first database node: the source at first start."""
         return self.databases[0].name
@@ -208,6 +213,10 @@ class Plan:
         return [node for node in self.nodes if node.choice.source == "unavailable"]
 
 
+MEMBERS = "members"
+"""``VIA=members``: every server of a cluster at once."""
+
+
 def entry_words(plan: Plan) -> frozenset[str]:
     """The words that ``VIA=`` accepts before a server can be asked: names of nodes and terms, ports, possible roles."""
     nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
@@ -215,6 +224,8 @@ def entry_words(plan: Plan) -> frozenset[str]:
     words = {*externals, "writer", *(["external"] if externals else [])}
     if len(plan.databases) > 1:
         words.add("reader")
+    if any(group.every_member_writes for group in plan.groups):
+        words.add(MEMBERS)
     return frozenset(words.union(*(_words_of(node) for node in nodes)))
 
 

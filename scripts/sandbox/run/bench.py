@@ -122,8 +122,10 @@ def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -
 
 
 def prepare(run: Run) -> None:
-    """Prepares the data for the first phase."""
+    """Prepares the data for the first phase; where that goes to several servers, waits until each has it."""
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
+    if run.preparation is not None and run.session.entry.others:
+        wait_until_applied(run.session)
 
 
 def warm_up(run: Run) -> None:

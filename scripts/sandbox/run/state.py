@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox.errors import MachineError, SandboxError
+from sandbox.plan.model import MEMBERS
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
 from sandbox.results.store import ResultFolder
 from sandbox.run.counters import ServerState, Usage
@@ -41,6 +42,19 @@ class BenchRequest:
     """Schema of the data on an external server; None: the one in its address."""
     trial: "TrialRequest | None" = None
     """None: a bench, in which nothing breaks."""
+
+    def __post_init__(self) -> None:
+        """Raises SandboxError (exit 2) for what makes no sense through this entry point."""
+        if self.trial and self.via == MEMBERS:
+            what = f"a trial does not go through VIA={MEMBERS}"
+            known = (
+                "without a proxy its probe knows every server; a load on all members would end with the first of them"
+            )
+            raise SandboxError(what, known, "try: make trial VIA=writer")
+        if self.workload.workload.needs_members and self.via != MEMBERS:
+            what = f"tables_per_member needs VIA={MEMBERS}"
+            known = "elsewhere no member has connections of its own"
+            raise SandboxError(what, known, f"try: make bench VIA={MEMBERS} OPTIONS=tables_per_member=on")
 
     @property
     def data_need(self) -> PreparedData | None:
@@ -275,7 +289,8 @@ def writer_for(
         text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
         what = f"group {entry.group_index} of stack {stack} has no writer"
         raise MachineError(what, text or "none of its servers is running", "try: make ps")
-    return replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, via="writer", multiplexes=False)
+    at = {"node": chosen.name, "host": chosen.host, "port": chosen.port}
+    return replace(entry, **at, via="writer", multiplexes=False, others=())
 
 
 def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:

@@ -1,9 +1,11 @@
 """Where the load goes: `VIA=` and the default entry point, resolved against the nodes of a running stack."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.plan.grammar import external_address
+from sandbox.plan.model import MEMBERS
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 
@@ -26,6 +28,8 @@ class Entries:
         """
         if via is None or via in _ROLES:
             return self._of_group(self._only_group(via), via)
+        if via == MEMBERS:
+            return self._every_member(self._only_group(via))
         name, _, port = via.partition(":")
         node = self._named(name)
         return node if isinstance(node, EntryPoint) else self._at(node, port or None, name if not port else via)
@@ -33,7 +37,9 @@ class Entries:
     def choices(self) -> list[str]:
         """The valid values of ``VIA=`` for this stack."""
         words = [f"{node.node}:{port}" for node in self._nodes for port in _load_ports(node)[1:]]
-        return [*(node.node for node in self._nodes), *words, *_ROLES, *(entry.node for entry in self.externals())]
+        clustered = any(_is_clustered(node) for node in self._nodes)
+        roles = [*_ROLES, *([MEMBERS] if clustered else [])]
+        return [*(node.node for node in self._nodes), *words, *roles, *(entry.node for entry in self.externals())]
 
     def externals(self) -> list[EntryPoint]:
         """External servers."""
@@ -85,6 +91,19 @@ class Entries:
         text = ", ".join(f"{node.node} {roles.get(node.node) or 'no role'}" for node in nodes if node.is_server)
         raise MachineError(f"no server is a {role} now", text or "the group has no sandbox server", "try: make ps")
 
+    def _every_member(self, group: int) -> EntryPoint:
+        """All members of a cluster that take writes now. Raises SandboxError (exit 2) where not every one is to."""
+        members = [node for node in self._members(group) if _is_clustered(node)]
+        roles = self._roles()
+        reader = next((node.node for node in members if roles.get(node.node) == "reader"), None)
+        if not members or reader:
+            what = f"{reader} is a reader" if reader else "the servers of this group are no cluster"
+            step = "try: make up PROFILE=galera3   (or gr3+multi-primary)"
+            raise SandboxError(f"VIA={MEMBERS} needs a cluster whose every member takes writes", what, step)
+        first = self._with_role(members, "writer", MEMBERS)
+        others = (node.node for node in members if roles.get(node.node) == "writer" and node.node != first.node)
+        return replace(first, others=tuple(others))
+
     def _named(self, name: str) -> Container | EntryPoint:
         """The node of a name, or that of a term: its proxy, or the writer among its servers."""
         for entry in self._externals.values():
@@ -116,7 +135,7 @@ class Entries:
                 f"load can go to {', '.join(for_load)}",
                 f"try: make ps   (then the same command with VIA={node.node}:{for_load[0]})",
             )
-        shown = f"{node.node}:{name}" if len(ports) > 1 and via not in _ROLES else via
+        shown = f"{node.node}:{name}" if len(ports) > 1 and via not in (*_ROLES, MEMBERS) else via
         return EntryPoint(node.node, node.node, ports[name], node.about["group"], shown, node.about["multiplexes"])
 
 
@@ -129,6 +148,11 @@ def _load_ports(node: Container) -> list[str]:
 def _is_entry(node: Container) -> bool:
     """Whether it is the term's main service, not a helper next to it."""
     return bool(node.about["service"] == node.about["component"])
+
+
+def _is_clustered(node: Container) -> bool:
+    """Whether it is a member of a cluster, whose servers may all take writes."""
+    return node.kind == "database" and node.about["topology"] != "single"
 
 
 def _externals(nodes: Sequence[Container]) -> dict[int, EntryPoint]:

@@ -58,6 +58,13 @@ class EntryPoint:
     """Whether it shares server connections among clients, so that prepared statements must be off."""
     user: str = "sbtest"
     schema: str = "sbtest"
+    others: tuple[str, ...] = ()
+    """Hosts of further servers, at the same port, over which the load's connections are spread."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Every host that the load connects to."""
+        return self.host, *self.others
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.finder import OptionValue
@@ -22,7 +22,7 @@ from sandbox.workloads.common.model import Parameters, PreparedData, Progress, S
 from sandbox.workloads.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv
 from sandbox.workloads.common.sysbench_output import IGNORED_BY_DEFAULT, SysbenchOutput
 
-ZIPFIAN_SCRIPT = "zipfian_load.lua"
+WRAPPER = "wrapped_load.lua"
 MOST_PREPARE_THREADS = 8
 
 _INIT_TIMEOUT = "--thread-init-timeout"
@@ -39,7 +39,7 @@ _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(enco
 STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
 """Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it means."""
 
-_OWN_OPTIONS = ("data", "db_ps_mode", "thread_init_timeout_s")
+_OWN_OPTIONS = ("data", "db_ps_mode", "thread_init_timeout_s", "tables_per_member")
 _STANDARD_TABLES = re.compile(r"""require\s*\(?\s*["']oltp_common["']""")
 _PREPARES = re.compile(r"\bfunction\s+(cmd_)?prepare\b|\bprepare\s*=")
 _CLEANS_UP = re.compile(r"\bfunction\s+(cmd_)?cleanup\b|\bcleanup\s*=")
@@ -64,6 +64,9 @@ class Sysbench(SysbenchLoad):
     thread_init_timeout_s: int = Field(
         default=INIT_TIMEOUT_S, ge=1, description="seconds for all threads to connect, where sysbench supports it (1.1)"
     )
+    tables_per_member: bool = Field(
+        default=False, description="with VIA=members: the connections to each member use tables of their own"
+    )
     text: str | None = Field(default=None, exclude=True)
     """The script itself, where it is the user's own."""
     script_options: dict[str, OptionValue] = Field(default_factory=dict, exclude=True)
@@ -75,11 +78,23 @@ class Sysbench(SysbenchLoad):
             raise ValueError(f"sysbench has no script '{self.script}'; {did_you_mean(self.script, STOCK_SCRIPTS)}")
         return self
 
+    @field_validator("tables_per_member")
+    @classmethod
+    def _has_tables_to_share(cls, given: bool, info: ValidationInfo) -> bool:
+        if given and info.data.get("tables") != "oltp":
+            raise ValueError("only a script of sysbench's OLTP tables draws the table of each statement")
+        return given
+
     @property
     def uses(self) -> frozenset[str]:
         """A script of the user's own has tables and rows only if it says so."""
         sized = {"tables", "rows_per_table"} if self._is_sized else set()
         return frozenset({"distribution", "rate_per_s"} | sized)
+
+    @property
+    def needs_members(self) -> bool:
+        """Where each of them has tables of its own."""
+        return self.tables_per_member
 
     @property
     def consumes_data(self) -> bool:
@@ -89,7 +104,7 @@ class Sysbench(SysbenchLoad):
     def options(self) -> dict[str, OptionValue]:
         """Includes the script's options."""
         options = super().options()
-        usual = ("db_ps_mode", "thread_init_timeout_s")  # shown only where they differ from sysbench's defaults
+        usual = ("db_ps_mode", "thread_init_timeout_s", "tables_per_member")  # shown only where not the default
         for name in usual:
             if options[name] == type(self).model_fields[name].default:
                 del options[name]
@@ -110,7 +125,14 @@ class Sysbench(SysbenchLoad):
         return changed.model_copy(update={"script_options": {**self.script_options, **others}})
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Ships the user's own script first, and the one that draws keys where sysbench cannot."""
+        """Ships the user's own script first, and the one around it where sysbench cannot draw keys or tables.
+
+        Raises SandboxError (exit 2) for fewer tables than members that need one each.
+        """
+        members, tables = len(session.entry.hosts), session.parameters.tables
+        if self.tables_per_member and tables < members:
+            what, step = f"TABLES={tables} is too few for {members} members", f"try: make bench TABLES={members}"
+            raise SandboxError(what, "with tables_per_member each of them has tables of its own", step)
         if self.text is not None:
             ship(session.stack, session.client, self._files)
         if wrapped := self._wrapped(session.parameters):
@@ -149,9 +171,9 @@ class Sysbench(SysbenchLoad):
         return [*argv, f"--rand-seed={prepared.ROWS_SEED}", command]
 
     def load_argv(self, session: Session) -> list[str]:
-        """The script, or its wrapper where sysbench itself cannot draw the keys."""
+        """The script, or its wrapper where sysbench itself cannot draw the keys or the tables."""
         wrapped = self._wrapped(session.parameters)
-        script = f"{folder_of(wrapped)}/{ZIPFIAN_SCRIPT}" if wrapped else self._path
+        script = f"{folder_of(wrapped)}/{WRAPPER}" if wrapped else self._path
         return self._argv(script, session.entry, session.parameters, session.parameters.threads)
 
     def phase_options(self, session: Session, seed: int) -> list[str]:
@@ -186,7 +208,7 @@ class Sysbench(SysbenchLoad):
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
     def _wrapped(self, parameters: Parameters) -> Mapping[str, str]:
-        return zipfian_around(self._path) if parameters.distribution == "zipfian" else {}
+        return wrapper(self._path, parameters.distribution == "zipfian", self.tables_per_member)
 
     def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
@@ -199,14 +221,20 @@ class Sysbench(SysbenchLoad):
         ]
 
 
-def zipfian_around(script: str) -> Mapping[str, str]:
-    """Files (path → text) whose ZIPFIAN_SCRIPT runs a script, by name or path in the client node, on Zipf's keys.
+def wrapper(script: str, zipfian: bool, tables_per_member: bool) -> Mapping[str, str]:
+    """Files (path → text) whose WRAPPER runs a script, by name or path in the client node; none where it runs as it is.
 
-    sysbench 1.0 does not have this distribution: `zipfian.lua` comes first.
+    sysbench 1.0 does not have Zipf's distribution: `zipfian.lua` comes first. `member_tables.lua` comes last.
     """
+    if not (zipfian or tables_per_member):
+        return {}
     call = "dofile" if script.endswith(".lua") else "require"
-    draw = files(common).joinpath("zipfian.lua").read_text(encoding="utf-8")
-    return {ZIPFIAN_SCRIPT: f'{draw}{call}("{script}")\n'}
+    before, after = _lua("zipfian") if zipfian else "", _lua("member_tables") if tables_per_member else ""
+    return {WRAPPER: f'{before}{call}("{script}")\n{after}'}
+
+
+def _lua(name: str) -> str:
+    return files(common).joinpath(f"{name}.lua").read_text(encoding="utf-8")
 
 
 def script_of(name: str, text: str) -> Sysbench:

@@ -64,6 +64,34 @@ def test_what_is_ambiguous_or_unknown_is_refused(profile: str, via: str | None, 
     assert word in refused.value.known
 
 
+WRITERS: Mapping[str, ServerRole | None] = {f"cluster{number}": "writer" for number in (1, 2, 3)}
+
+
+def test_every_member_of_a_cluster_that_takes_writes_is_one_entry_point() -> None:
+    found = entries("cluster3+balancer", WRITERS).resolve("members")
+    assert (found.node, found.hosts, found.port, found.via) == (
+        "cluster1", ("cluster1", "cluster2", "cluster3"), 3306, "members"
+    )  # fmt: skip
+    assert found.others == ("cluster2", "cluster3") and entries("cluster3", WRITERS).resolve("writer").others == ()
+    assert entries("cluster3", {**WRITERS, "cluster1": None}).resolve("members").hosts == ("cluster2", "cluster3")
+
+
+@pytest.mark.parametrize(
+    ("profile", "reason"),
+    [("cluster3", "cluster1 is a reader"), ("mysql+replica1", "no cluster"), ("mysql2", "cluster")],
+)
+def test_members_are_refused_where_not_all_of_them_take_writes(profile: str, reason: str) -> None:
+    with pytest.raises(SandboxError, match="VIA=members needs a cluster") as refused:
+        entries(profile).resolve("members")
+    assert refused.value.exit_code == ExitCode.BAD_INPUT and reason in refused.value.known
+
+
+def test_no_member_that_takes_writes_now_is_the_environments_fault() -> None:
+    with pytest.raises(SandboxError) as none:
+        entries("cluster3", dict.fromkeys(WRITERS)).resolve("members")
+    assert none.value.exit_code == ExitCode.ENVIRONMENT
+
+
 def test_no_server_with_the_role_is_the_environments_fault() -> None:
     with pytest.raises(SandboxError) as none:
         entries("mysql+replica1", {"mysql1": None, "replica1": "reader"}).resolve(None)
@@ -106,7 +134,7 @@ def test_an_external_server_is_the_entry_point_of_its_group() -> None:
 def test_the_words_of_a_plan_are_those_that_its_stack_will_know(profile: str, unknown: str) -> None:
     words, found = entry_words(local_plan(profile)), entries(profile)
     assert unknown not in words
-    assert set(found.choices()) - {"reader"} <= words
+    assert set(found.choices()) - {"reader", "members"} <= words
     for word in words:
         try:
             found.resolve(word)

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from sandbox.errors import SandboxError
+from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import EntryPoint, ExecResult
 from sandbox.workloads.common.model import Event, Parameters, Second, Session, WorkloadError
 from sandbox.workloads.common.prepared import ROWS_SEED
-from sandbox.workloads.sysbench import ZIPFIAN_SCRIPT, Sysbench, script_of, zipfian_around
+from sandbox.workloads.common.registry import NamedWorkload
+from sandbox.workloads.sysbench import WRAPPER, Sysbench, script_of, wrapper
 from unit.fake_stack import PASSWORD, FakeStack, captured, server
 
 MARKED: dict[str, list[Any]] = {"sbtest": ["oltp", 4, 1000, ""]}
@@ -59,9 +61,48 @@ def test_keys_by_zipfs_law_are_drawn_by_a_script_of_ours(tmp_path: Path) -> None
     session = session_of(stack, parameters=PARAMETERS.model_copy(update={"distribution": "zipfian"}))
     Sysbench(script="oltp_read_write").load(session, "measure", tmp_path / "load.log")
     argv = load_argv(stack)
-    assert argv[2].endswith("/zipfian_load.lua") and "--rand-type=uniform" in argv
-    assert zipfian_around("oltp_read_write")[ZIPFIAN_SCRIPT].endswith('\nrequire("oltp_read_write")\n')
-    assert zipfian_around("/tmp/x/mine.lua")[ZIPFIAN_SCRIPT].endswith('\ndofile("/tmp/x/mine.lua")\n')
+    assert argv[2].endswith(f"/{WRAPPER}") and "--rand-type=uniform" in argv
+    assert wrapper("oltp_read_write", True, False)[WRAPPER].endswith('\nrequire("oltp_read_write")\n')
+    assert wrapper("/tmp/x/mine.lua", True, False)[WRAPPER].endswith('\ndofile("/tmp/x/mine.lua")\n')
+    assert not wrapper("oltp_read_write", False, False)
+
+
+def members_of(stack: FakeStack) -> EntryPoint:
+    """The entry point of three members at once."""
+    return replace(stack.entry, via="members", others=("mysql2", "mysql3"))
+
+
+def test_connections_are_spread_over_the_members_but_the_data_is_made_at_the_writer(tmp_path: Path) -> None:
+    stack = FakeStack()
+    session, workload = session_of(stack, entry=members_of(stack)), Sysbench(script="oltp_write_only")
+    workload.prepare(session, tmp_path / "a.log")
+    assert "--mysql-host=mysql1" in load_argv(stack)
+    workload.load(session, "measure", tmp_path / "a.log")
+    assert "--mysql-host=mysql1,mysql2,mysql3" in load_argv(stack) and load_argv(stack)[2] == "oltp_write_only"
+
+
+def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:
+    stack = FakeStack()
+    workload = Sysbench(script="oltp_write_only").with_options({"tables_per_member": "on"})
+    assert workload.needs_members and workload.options() == {
+        "script": "oltp_write_only", "tables": "oltp", "data": "kept", "tables_per_member": True,
+    }  # fmt: skip
+    session = session_of(stack, entry=members_of(stack), parameters=PARAMETERS.model_copy(update={"tables": 3}))
+    workload.prepare(session, tmp_path / "a.log")
+    workload.load(session, "measure", tmp_path / "a.log")
+    assert load_argv(stack)[2].endswith(f"/{WRAPPER}")
+    assert stack.shipped[WRAPPER].startswith('require("oltp_write_only")\n') and "@@hostname" in stack.shipped[WRAPPER]
+    with pytest.raises(SandboxError, match="TABLES=2 is too few for 3 members"):
+        workload.prepare(session_of(stack, entry=members_of(stack)), tmp_path / "a.log")
+
+
+def test_tables_per_member_need_tables_and_members() -> None:
+    with pytest.raises(SandboxError, match="tables_per_member=on is not valid"):
+        Sysbench(script="bulk_insert", tables="bulk_insert").with_options({"tables_per_member": "on"})
+    workload = NamedWorkload("mine", "", Sysbench(script="oltp_insert", tables_per_member=True))
+    with pytest.raises(SandboxError, match="tables_per_member needs VIA=members"):
+        BenchRequest(workload, PARAMETERS, "writer")
+    assert BenchRequest(workload, PARAMETERS, "members").via == "members"
 
 
 def test_the_warm_up_draws_other_rows(tmp_path: Path) -> None:

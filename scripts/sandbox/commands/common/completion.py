@@ -49,6 +49,15 @@ def node() -> Iterable[str]:
     return {each.node for each in _containers()}
 
 
+@_quietly
+def entry() -> Iterable[str]:
+    """What ``VIA=`` can name in any stack."""
+    from sandbox.stack.engine import Docker
+    from sandbox.stack.stack import all_stacks
+
+    return {word for stack in all_stacks(Docker()) for word in stack.entries.choices()}
+
+
 def _containers() -> "Sequence[Container]":
     from sandbox.stack.engine import Docker
     from sandbox.stack.inventory import containers

@@ -42,7 +42,7 @@ Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run onc
 Cpus = Annotated[str | None, typer.Option(help="CPUs per database node, such as 0.5.")]
 Memory = Annotated[str | None, typer.Option(help="Memory per database node, such as 1g.")]
 External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
-Via = Annotated[str | None, typer.Option(help="Node, term, node:port, writer or reader.")]
+Via = Annotated[str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

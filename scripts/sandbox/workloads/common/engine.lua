@@ -131,10 +131,18 @@ end
 local Connection = {}
 Connection.__index = Connection
 
+-- Of several hosts, each connection goes to the next one; threads begin at different ones.
+local turn
+local function next_host()
+   local hosts = sysbench.opt.mysql_host
+   turn = turn and turn + 1 or sysbench.tid or 0
+   return hosts[turn % #hosts + 1]
+end
+
 -- Counts statements as they are sent, whatever their outcome.
 function engine.connect(counters)
    local self = setmetatable({counters = counters or ffi.new("sandbox_counters")}, Connection)
-   self.server = mysql.connect(sysbench.opt)
+   self.server = mysql.connect(sysbench.opt, next_host())
    self.counters.connections = self.counters.connections + 1
    return self
 end

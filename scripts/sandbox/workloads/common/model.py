@@ -190,6 +190,11 @@ class Workload(BaseModel, ABC):
         return None
 
     @property
+    def needs_members(self) -> bool:
+        """Whether its load makes sense only at every member of a cluster at once (``VIA=members``)."""
+        return False
+
+    @property
     def consumes_data(self) -> bool:
         """Whether a phase changes the data permanently, so that the next one needs new data."""
         return False

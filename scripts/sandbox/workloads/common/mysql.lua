@@ -89,14 +89,14 @@ end
 
 local mysql = {}
 
--- Connects as sysbench's options say.
-function mysql.connect(opt)
+-- Connects to a host as sysbench's options say.
+function mysql.connect(opt, host)
    local handle = ffi.C.mysql_init(nil)
    ffi.C.mysql_options(handle, OPT_CONNECT_TIMEOUT, CONNECT_TIMEOUT_S)
    ffi.C.mysql_options(handle, OPT_CHARSET, "utf8mb4")
    local port = tonumber(opt.mysql_port[1])
    local made = ffi.C.mysql_real_connect(
-      handle, opt.mysql_host[1], opt.mysql_user, opt.mysql_password, opt.mysql_db, port, nil, CLIENT_MULTI_RESULTS)
+      handle, host, opt.mysql_user, opt.mysql_password, opt.mysql_db, port, nil, CLIENT_MULTI_RESULTS)
    if made == nil then
       local problem = failed(handle)
       ffi.C.mysql_close(handle)

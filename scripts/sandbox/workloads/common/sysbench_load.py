@@ -18,10 +18,13 @@ PREPARE_LIMIT_S = 24 * 3600
 
 
 def sysbench_argv(script: str, entry: EntryPoint) -> list[str]:
-    """``script``: a name that sysbench knows, or a path in the client node. The password is in its option file."""
+    """``script``: a name that sysbench knows, or a path in the client node. The password is in its option file.
+
+    Of several hosts, each connection goes to the next one.
+    """
     return [
         *("sysbench", "--config-file=/sandbox/sysbench.cnf", script, "--db-driver=mysql"),
-        *(f"--mysql-host={entry.host}", f"--mysql-port={entry.port}"),
+        *(f"--mysql-host={','.join(entry.hosts)}", f"--mysql-port={entry.port}"),
         *(f"--mysql-user={entry.user}", f"--mysql-db={entry.schema}"),
     ]
 

@@ -16,7 +16,7 @@ Answer = Callable[[str], Sequence[Sequence[Any]]]
 
 _SYSBENCH = """
 package.path = ...
-sysbench = {opt = {}, hooks = {}, cmdline = {PARALLEL_COMMAND = true}, tid = 0}
+sysbench = {opt = {mysql_host = {"mysql1"}}, hooks = {}, cmdline = {PARALLEL_COMMAND = true}, tid = 0}
 """
 # A clock that moves only when it is asked.
 _CLOCK = """
@@ -37,8 +37,8 @@ local function checked(rows, code, message)
    return rows
 end
 package.preload["mysql"] = function()
-   return {connect = function()
-      checked(connect())
+   return {connect = function(_, host)
+      checked(connect(host))
       return {query = function(_, statement) return checked(query(statement)) end, close = close}
    end}
 end
@@ -60,6 +60,8 @@ class Server:
         self.answer = answer
         self.sent: list[str] = []
         self.connected = self.closed = 0
+        self.hosts: list[str] = []
+        """Of each connection, in order."""
 
     def connect(self) -> None:
         """Counts a connection."""
@@ -87,7 +89,12 @@ class State:
             self.lua.globals().sysbench.opt[name] = value
         self.lua.globals().io.write = lambda *parts: printed.append("".join(map(str, parts)))
         self.lua.globals().io.flush = lambda: None
-        self.lua.execute(_MYSQL, self._refusable(server.connect), self._refusable(server.query), server.close)
+
+        def connect(host: str) -> None:
+            server.hosts.append(host)
+            server.connect()
+
+        self.lua.execute(_MYSQL, self._refusable(connect), self._refusable(server.query), server.close)
 
     def _refusable(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*arguments: Any) -> Any:

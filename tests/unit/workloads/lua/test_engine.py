@@ -93,6 +93,22 @@ def test_an_intended_rollback_has_a_name_of_its_own(pair: str) -> None:
     assert summary["reads"] == summary["writes"] + summary["conflicts"]["expected"]
 
 
+def test_connections_go_to_each_host_in_turn_and_threads_begin_at_different_ones(pair: str) -> None:
+    hosts = ["galera1", "galera2", "galera3"]
+    for thread, first in enumerate((*hosts, "galera1")):
+        server = Server()
+        state = State(server, {}, [])
+        state.lua.globals().sysbench.opt.mysql_host = state.lua.table_from(hosts)
+        state.lua.globals().sysbench.tid = thread
+        connect = state.require("engine").connect
+        for _ in range(4):
+            connect()
+        assert server.hosts[0] == server.hosts[3] == first and set(server.hosts) == set(hosts)
+    one = Server()
+    Load(pair, one, threads=3, seconds=0.01).run()
+    assert set(one.hosts) == {"mysql1"}
+
+
 def test_any_other_error_ends_the_whole_load_at_once(pair: str) -> None:
     def answer(statement: str) -> list[Any]:
         raise ServerError(1290, 'the server runs with "read only"')
