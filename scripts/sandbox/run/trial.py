@@ -46,10 +46,16 @@ def probe_plan(
     direct = sorted(servers, key=lambda node: node.name != entry.node)
     through_proxy = any(node.kind == "proxy" for node in nodes if node.name == entry.node)
     write = [(entry.node, entry.port)] if through_proxy else _ports(direct)
-    readers = _ports([node for node in servers if roles.get(node.name) == "reader"])
-    read = _read_port(stack, entry) if through_proxy else []
+    readers = [node for node in servers if roles.get(node.name) == "reader"]
+    read = _read_port(stack, entry) if through_proxy else _ports(readers or _other_members(direct))
+    read, schema = read or _ports(readers) or write, schema_of(entry)
     ours = [node for node in servers if node.has_container]
-    return ProbePlan(write, read or readers or write, ours, schema_of(entry), trial.rates, trial.timeout_s, seed=seed)
+    return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, seed=seed)
+
+
+def _other_members(servers: Sequence[StackNode]) -> Sequence[StackNode]:
+    """Of a cluster whose every member takes writes, those that are read while the first one is written to."""
+    return [node for node in servers[1:] if node.topology not in (None, "single")]
 
 
 def _ports(nodes: Sequence[StackNode]) -> list[tuple[str, int]]:

@@ -10,7 +10,7 @@ from sandbox.faults.common.registry import fault_named, names
 from unit.faults.fake_node import FakeNode, scene
 
 OPTIONS: dict[str, dict[str, Any]] = {"sql": {"statement": "SHUTDOWN"}}
-UNSEEN = {"by-hand", "sql"}
+UNSEEN = {"by-hand", "none", "sql"}
 """Faults of which nothing can be seen from outside."""
 TABLE = b"".join(b"\xff\0\n'" + number.to_bytes(4, "big") + bytes(16376) for number in range(6))
 OWN_DISK = "1 0 0:50 / / rw - overlay overlay rw\n2 1 7:0 / /var/lib/mysql rw,relatime - ext4 /dev/loop0 rw\n"
@@ -95,7 +95,7 @@ def test_heal_mends_a_node_that_ended_since_and_leaves_one_that_is_gone(node: Fa
     assert set(node.calls[calls:]) <= {"release", "unpause"}
 
 
-ASKING = sorted({*names()} - {"by-hand", "unplug", "graceful", "slow-node", "slow-disk", "hang"})
+ASKING = sorted({*names()} - {"by-hand", "none", "unplug", "graceful", "slow-node", "slow-disk", "hang"})
 """Faults that run a command in the node, or beside it, before they are in effect."""
 
 

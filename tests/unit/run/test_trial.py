@@ -574,6 +574,23 @@ def test_a_probe_goes_through_the_proxy_or_knows_every_server(
     assert (plan.schema, plan.rates.pooled, plan.timeout_s, plan.seed) == ("sandbox", 50, 1.0, 3)
 
 
+def test_in_a_cluster_of_writers_the_others_are_read() -> None:
+    members = [server(f"galera{number}", topology="galera") for number in (1, 2, 3)]
+    entry = EntryPoint("galera2", "galera2", 3306, 1, "writer")
+    roles: Any = dict.fromkeys(("galera1", "galera2", "galera3"), "writer")
+    plan = probe_plan(FakeStack(), entry, [*members, CLIENT], roles, TrialRequest(Schedule(steps=[CRASH])), 1)
+    assert [node for node, _ in plan.write] == ["galera2", "galera1", "galera3"]
+    assert [node for node, _ in plan.read] == ["galera1", "galera3"]
+
+
+def test_a_trial_does_not_spread_over_members() -> None:
+    with pytest.raises(SandboxError, match="a trial does not go through VIA=members") as refused:
+        BenchRequest(
+            find_workload("noop", PROFILES), Parameters(), "members", trial=TrialRequest(Schedule(steps=[CRASH]))
+        )
+    assert refused.value.exit_code == 2
+
+
 def test_an_external_server_has_its_own_schema_and_no_observer() -> None:
     outside = server("external1", "external", has_container=False)
     entry = EntryPoint("external1", "db.example.com", 3306, 1, "external", schema="app")
