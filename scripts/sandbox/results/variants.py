@@ -70,7 +70,7 @@ def _spread_out(variables: Variables) -> dict[str, str]:
 
 def _one_name(variable: str) -> str:
     """One name for a variable, however it is typed and whatever the server version calls it."""
-    name = canonical(variable)
+    name = canonical(variable).removeprefix("loose_")
     return _RENAMED.get(name, name)
 
 

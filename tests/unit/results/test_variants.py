@@ -116,6 +116,13 @@ def test_what_set_asked_for_and_the_server_does_not_have_is_reported() -> None:
     ]
 
 
+def test_a_variable_that_a_server_need_not_know_is_proved_where_it_does() -> None:
+    asked = [(None, "loose_wsrep_sync_wait", "7")]
+    assert not_in_effect(asked, {"mysql1": {"sync_binlog": "1"}, "galera1": {"wsrep_sync_wait": "7"}}) == []
+    (found,) = not_in_effect(asked, {"galera1": {"wsrep_sync_wait": "0"}})
+    assert refusal(found) == "galera1: wsrep_sync_wait is 0, not 7"
+
+
 ISOLATION = (None, "transaction_isolation", "READ-COMMITTED")
 
 
