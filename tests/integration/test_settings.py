@@ -12,8 +12,8 @@ PROFILES = [
     "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed",
     "mariadb@11.8+threadpool+doublewrite-off+file-per-table-off+perf-schema-off+durable",
     "mariadb@11.8+binlog-off",
-    "galera3@11.8+server-timeouts+threadpool",
-    "gr3@9.7+server-timeouts+rewriter",
+    "galera3@11.8+server-timeouts+threadpool+flow-control-off",
+    "gr3@9.7+server-timeouts+rewriter+flow-control-off",
 ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.experiment.dataset import needs_kept
+from sandbox.experiment.definition import Matrix
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.result import FINAL, unfinished
 from sandbox.experiment.selection import ScheduledRun, schedule
@@ -76,14 +77,18 @@ def data_s(resolved: Resolved, docker: Docker) -> float:
 
 
 def load_s(resolved: Resolved, left: Collection[ScheduledRun]) -> float:
-    """Seconds of warm-up and measured load, or of a trial."""
-    matrix = resolved.experiment.matrix
-    trials = (resolved.cells[run.of.name].load.trial for run in left)
-    return sum(trial_s(trial) if trial else float(matrix.warmup + matrix.seconds) for trial in trials)
+    """Seconds of warm-up and measured load, or of a trial, as far as the clock ends them."""
+    return sum(_clocked_s(resolved.cells[run.of.name].load, resolved.experiment.matrix) for run in left)
+
+
+def _clocked_s(load: BenchRequest, matrix: Matrix) -> float:
+    if load.trial:
+        return trial_s(load.trial)
+    return float(matrix.warmup + (matrix.seconds if load.work_s is None else 0))
 
 
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
-    """Seconds of everything else: starting stacks with their data, and the overhead of each run."""
+    """Seconds of everything else: starting stacks with their data, the overhead of each run, work to be done."""
     restarts = resolved.experiment.matrix.depth == "restart"
     loads: dict[str, list[BenchRequest]] = {}
     for run in left:
@@ -99,7 +104,7 @@ def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
             cold = stack is not None and stack.dataset is None
             seconds, started = seconds + (COLD_START_S if cold else START_S), key
             data[run.stack] = {} if cold else dict(kept[run.stack])
-        seconds += _prepare_s(load, data[run.stack])
+        seconds += _prepare_s(load, data[run.stack]) + (load.work_s or 0.0)
         thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
         seconds += RUN_OVERHEAD_S + thread_s * load.parameters.threads * (2 if load.parameters.warmup_s else 1)
         seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block

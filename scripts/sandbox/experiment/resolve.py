@@ -23,7 +23,7 @@ from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.planning import offline_plan, planned
-from sandbox.workloads.common.model import make_parameters
+from sandbox.workloads.common.model import make_parameters, refuse_unfit
 from sandbox.workloads.common.registry import resolve_workload
 
 FEWEST_TRIALS = 10
@@ -154,7 +154,10 @@ def resolve(experiment: Experiment) -> Resolved:
 
 
 def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plans) -> Resolved:
-    reasons = {cell.name: plans.reason(cell) for cell in experiment.cells}
+    reasons = {
+        cell.name: plans.reason(cell) or _unfit(plans(cell.plan_request), load)
+        for cell, load in zip(experiment.cells, loads, strict=True)
+    }
     baselines = {each.baseline for each in experiment.comparisons}
     fit = [cell for cell in experiment.cells if not reasons[cell.name] and cell.name in baselines]
     if fit and reasons[experiment.canary_of.name]:  # another canary, which can run here: the middle one
@@ -168,6 +171,15 @@ def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plan
     blocks = experiment.matrix.blocks or max(blocks_for_one(tests), fewest)
     here = host_class(engine_facts(Docker()))
     return Resolved(experiment, cells, _stacks(experiment, cells, plans), blocks, here)
+
+
+def _unfit(plan: Plan, load: BenchRequest) -> str | None:
+    """Why a load cannot run on a stack of a plan; None where it can."""
+    try:
+        refuse_unfit(load.workload.workload, load.workload.name, {node.kind for node in plan.nodes}, plan.profile)
+    except SandboxError as error:
+        return f"{error.what}: {error.known}"
+    return None
 
 
 def _stacks(experiment: Experiment, cells: Mapping[str, ResolvedCell], plans: Plans) -> dict[str, StackSpec]:

@@ -69,6 +69,8 @@ def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
     for name, kind in kinds.items() if len(kinds) > 1 else ():
         beside = "  (alongside the load)" if kind.background else ""
         yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
+    if metrics.catch_up_s is not None:
+        yield "catch-up", _catch_up(metrics)
     yield "conflicts", _conflicts(metrics)
     yield "errors", _counts(metrics.errors, metrics.errors_by_code)
     yield "reconnects", _figure(metrics.reconnects)
@@ -86,7 +88,10 @@ def _load(record: Record) -> str:
     load = record.workload
     keys = f", {load.distribution}" if load.distribution else ""
     rate = f", target rate {load.rate_per_s} transactions/s" if load.rate_per_s else ""
-    seconds = f"{load.seconds} s after {load.warmup_s} s of warm-up"
+    lasted = f"{load.seconds} s"
+    if record.metrics.catch_up_s is not None:
+        lasted = f"{record.metrics.measured_s or 0:.0f} s until all was applied,"
+    seconds = f"{lasted} after {load.warmup_s} s of warm-up"
     return f"{load.threads} threads, {seconds}{keys}{rate}, seed {record.seed}"
 
 
@@ -104,6 +109,14 @@ def _with_spread(metrics: Metrics) -> str:
     if metrics.tps_sd_1s is None:
         return f"{_figure(metrics.tps)}  (spread unknown: {metrics.points_1s or 0} one-second points)"
     return f"{_figure(metrics.tps)}  (standard deviation {_figure(metrics.tps_sd_1s)} over {metrics.points_1s} seconds)"
+
+
+def _catch_up(metrics: Metrics) -> str:
+    """``1,840 transactions/s: 20,000 in 10.9 s``, and the time of each replica where there are several."""
+    each = metrics.catch_up_s_by_replica or {}
+    several = f"  ({', '.join(f'{name} {_figure(took)} s' for name, took in each.items())})" if len(each) > 1 else ""
+    done = f"{_figure(metrics.transactions)} in {_figure(metrics.catch_up_s)} s"
+    return f"{_figure(metrics.catch_up_tps)} transactions/s: {done}{several}"
 
 
 def _latency(metrics: Metrics) -> str:
@@ -187,6 +200,8 @@ def _figure(value: float | None) -> str:
 def bench_answer(record: Record) -> str:
     """``1,234.5 transactions per second with 8 threads; 95 % of them within 10.27 ms.``"""
     metrics = record.metrics
+    if record.status == "ok" and metrics.catch_up_s is not None:
+        return f"The slowest replica applied {_catch_up(metrics)}."
     if record.status != "ok" or metrics.tps is None:
         return f"{record.status}: {record.reason or 'reason unknown'}."
     within = f"; 95 % of them within {metrics.latency_p95_ms:,} ms" if metrics.latency_p95_ms is not None else ""

@@ -19,6 +19,7 @@ _UNITS = {
     "reconnects": ("reconnect/run", 1.0), "server_cpu_ms_per_tx": ("server-cpu-sec/transaction", 1e-3),
     "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
     "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
+    "catch_up_s": ("catch-up-sec", 1.0), "catch_up_tps": ("applied-transaction/s", 1.0),
     **{name: (f"{name.removesuffix('_ms').replace('_', '-')}-sec", 1e-3) for name in TRIAL_TIMES},
     **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in TRIAL_COUNTS},
 }  # fmt: skip

@@ -144,6 +144,12 @@ class Metrics(Part):
     """Of the client node: the load generator, and the sampler."""
     by_kind: dict[str, KindMetrics] | None = None
     """By kind of transaction; null where the load does not distinguish kinds."""
+    catch_up_s: float | None = None
+    """Time in which the slowest replica applied all transactions of the run, from the start of its applier on; this one
+    and the next two: of the workload replica-catch-up, null for any other."""
+    catch_up_tps: float | None = None
+    """Transactions that the slowest replica applied in a second."""
+    catch_up_s_by_replica: dict[str, float] | None = None
     rto_ms: float | None = None
     """From the first injection to the end of the first outage, by writes on pooled connections; 0 without an outage.
     This one and all below: of a trial (docs/failover.md); null where nothing breaks, and where undefined."""

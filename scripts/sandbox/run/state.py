@@ -19,7 +19,15 @@ from sandbox.run.probe import ProbeRates, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Scenario, Schedule, Step
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
-from sandbox.workloads.common.model import Event, Parameters, PreparedData, Second, Session, Workload
+from sandbox.workloads.common.model import (
+    Event,
+    Parameters,
+    PreparedData,
+    Second,
+    Session,
+    Workload,
+    refuse_unfit,
+)
 from sandbox.workloads.common.registry import NamedWorkload
 
 LARGEST_SEED = 2**31 - 2
@@ -60,6 +68,11 @@ class BenchRequest:
     def data_need(self) -> PreparedData | None:
         """The data that the load works on; None: it needs none."""
         return self.workload.workload.data_needed(self.parameters)
+
+    @property
+    def work_s(self) -> float | None:
+        """About how long the measured load takes if it ends with its work; None: it ends by the clock."""
+        return None if self.trial else self.workload.workload.work_s(self.parameters)
 
     @property
     def consumes_data(self) -> bool:
@@ -214,12 +227,15 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
 
     What is random in a trial is drawn from the run's seed.
 
-    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, exit 4 for a stack that cannot take a load.
+    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, or a workload that needs another stack; exit 4 for
+    a stack that cannot take a load.
     """
     seed, series = _seed(request.seed), list[Second]()
     request = replace(request, trial=request.trial.drawn(seed)) if request.trial else request
     nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
     entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
+    kinds = {node.kind for node in nodes if node.group_index == entry.group_index}
+    refuse_unfit(request.workload.workload, request.workload.name, kinds, f"stack {stack.name} ({stack.profile})")
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"

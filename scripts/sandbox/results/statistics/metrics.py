@@ -59,6 +59,8 @@ METRICS = {
         Metric("tps_sd_1s", "1/s", False, "difference", 1.0),
         *(Metric(name, "1/run", False, "difference", 1.0) for name in ("errors", "conflicts", "reconnects")),
         *(Metric(name, "ms", False) for name in PROCESSOR_TIME),
+        Metric("catch_up_s", "s", False),
+        Metric("catch_up_tps", "1/s", True),
         *(Metric(name, "ms", False, "difference", 50.0) for name in TRIAL_TIMES),
         *(Metric(name, "1/run", False, "difference", 1.0) for name in TRIAL_COUNTS),
     )

@@ -1,15 +1,16 @@
 """The interface of a workload, whose fields are its options; its parameters, session, events and outcome."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.finder import OptionValue
+from sandbox.plan.library import Kind
 from sandbox.results.record import CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 
@@ -48,6 +49,17 @@ def refuse_unused(workload: "Workload", given: Iterable[str], name: str) -> None
             raise SandboxError(
                 f"the workload {name} does not support {variable}", known, f"try: make bench WORKLOAD={name}"
             )
+
+
+def refuse_unfit(workload: "Workload", name: str, kinds: Collection[Kind], group: str) -> None:
+    """Raises SandboxError (exit 2) for a workload that needs a node which the group does not have.
+
+    ``kinds``: of the group's nodes; ``group``: what it is, for the message.
+    """
+    if workload.needs is not None and workload.needs not in kinds:
+        what = f"the workload {name} needs a {workload.needs}"
+        example = f"try: make up PROFILE=mysql+{workload.needs} && make bench WORKLOAD={name}"
+        raise SandboxError(what, f"{group} has none", example)
 
 
 def make_parameters(**given: object) -> Parameters:
@@ -159,6 +171,8 @@ class Workload(BaseModel, ABC):
     """A workload. A workload file defines one subclass; its fields are what a workload profile may set."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    needs: ClassVar[Kind | None] = None
+    """A kind of node that the group under load must have; None: any group will do."""
 
     @property
     def uses(self) -> frozenset[str]:
@@ -187,6 +201,10 @@ class Workload(BaseModel, ABC):
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:  # noqa: ARG002  (some need none)
         """Its data; None where it needs none."""
+        return None
+
+    def work_s(self, parameters: Parameters) -> float | None:  # noqa: ARG002  (most end by the clock)
+        """About how long the measured load takes on a two-core machine if it ends with its work; None: by the clock."""
         return None
 
     @property

@@ -97,11 +97,18 @@ class SysbenchLoad(Workload):
     def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
         """Runs the script for the seconds of the phase."""
         seconds = session.parameters.seconds_of(phase)
+        return self._run(session, phase, log, seconds, (f"--time={seconds}", "--events=0"))
+
+    def load_events(self, session: Session, events: int, limit_s: int, log: Path) -> Outcome:
+        """Runs the script for so many transactions instead; as a failure, where that takes longer than the limit."""
+        return self._run(session, "measure", log, limit_s, ("--time=0", f"--events={events}"))
+
+    def _run(self, session: Session, phase: Phase, log: Path, seconds: int, length: tuple[str, ...]) -> Outcome:
         # The warm-up draws different rows, or the run would find exactly its own rows warm.
         seed = session.seed + (phase == "warm-up")
         argv = [
             *self.load_argv(session),
-            *(f"--time={seconds}", "--events=0", "--report-interval=1"),
+            *(*length, "--report-interval=1"),
             *self.phase_options(session, seed),
             "run",
         ]
