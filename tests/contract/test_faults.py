@@ -17,6 +17,7 @@ PROFILES = yaml_files([CHECKOUT / "profiles" / "faults"])
 SHIPPED = {
     *("server-crash", "host-loss", "hang", "graceful", "isolated-writer"),
     *("unplug", "reset", "packet-loss", "slow-writer", "flapping"),
+    *("slow-reader", "slow-disk-writer", "low-bandwidth", "high-latency"),
     *("promotion", "switchover", "rolling-restart", "link-cut-then-crash"),
 }
 UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|port|page)$")

@@ -168,3 +168,20 @@ def test_a_procedure_of_the_users_own_may_return_rows(stack: LiveStack, tmp_path
     path = tmp_path / "mine.sql"
     path.write_text("CALL listed();")
     assert bench(stack, str(path))["metrics"]["by_kind"]["1_call"]["transactions"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("profile", ["mysql@9.7+replica1", "mariadb@11.8+replica1"])
+def test_a_replica_catches_up_and_its_applier_runs_again(profile: str) -> None:
+    with live_stack(profile) as replicated:
+        command = ("bench", "--name", replicated.name, "--workload", "replica-catch-up", *SHORT)
+        size = ("--tables", "1", "--rows", "2000", "--options", "transactions=2000 read_threads=2")
+        record = json.loads(sandbox(*command, *size).stdout)
+        metrics, checks = record["metrics"], {check["name"]: check["verdict"] for check in record["checks"]}
+        assert record["status"] == "ok", record["reason"]
+        assert metrics["transactions"] == 2000 and metrics["errors"] == 0
+        assert metrics["catch_up_s_by_replica"] == {"replica1": metrics["catch_up_s"]}
+        assert metrics["catch_up_tps"] == pytest.approx(2000 / metrics["catch_up_s"], rel=0.01)
+        assert {checks["load_reached_server"], checks["load_alone"]} == {"pass"}, record["checks"]
+        rows = "select sum(k) from sbtest.sbtest1"
+        assert replicated.sql("replica1", rows) == replicated.sql(f"{record['nodes'][0]['name']}", rows)

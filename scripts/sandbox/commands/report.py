@@ -1,5 +1,6 @@
 """report: a result as an HTML page, a Markdown summary, and its charts as images."""
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.results.survival_of import by_log_rank
+from sandbox.results.trial.cluster import cluster_samples
 from sandbox.results.trial.probe_log import read_probe_log
 from sandbox.results.trial.series import TrialSeries, series_of
 from sandbox.run.machine import read_calibration
@@ -57,7 +59,9 @@ def read_runs(result: ResultFolder) -> list[RunData]:
 def _read_run(result: ResultFolder, name: str) -> RunData:
     try:
         record = result.record(name)
-        servers = server_series(result.samples(record), record.workload.seconds)
+        # A trial's samples are drawn with its probe; a workload that ends with its work lasts longer than its seconds.
+        seconds = 0 if record.trial else math.ceil(record.metrics.measured_s or record.workload.seconds)
+        servers = server_series(result.samples(record), seconds) if seconds else {}
         return RunData(record, result.seconds(record), servers, result.raw_files(record))
     except (OSError, ValueError) as problem:  # a ValidationError is a ValueError
         raise unreadable(f"{result.path.name}/runs/{name} cannot be read", problem) from problem
@@ -123,7 +127,8 @@ def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, T
             print(f"report  runs/{name}: not drawn in time: {problem}", file=sys.stderr, flush=True)
             continue
         t0_ms = trial.end_ms if trial.t0_ms is None else trial.t0_ms
-        found[name] = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms)
+        samples = cluster_samples(result.samples(record), log.began_utc_s)
+        found[name] = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms, samples)
     return found
 
 

@@ -20,6 +20,8 @@ _UNITS = {
     "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
     "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
     "catch_up_s": ("catch-up-sec", 1.0), "catch_up_tps": ("applied-transaction/s", 1.0),
+    "flow_control_paused_percent": ("flow-control-paused-percent", 1.0), "queue_max": ("queued-transaction", 1.0),
+    "load_tps_change_percent": ("load-tps-change-percent", 1.0),
     **{name: (f"{name.removesuffix('_ms').replace('_', '-')}-sec", 1e-3) for name in TRIAL_TIMES},
     **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in TRIAL_COUNTS},
 }  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, mean, median_line, run_lines, thinned
 from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
 from sandbox.report.text import figure
-from sandbox.report.trial_cells import NAMES, TRIAL_METRICS
+from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, TRIAL_METRICS
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
@@ -218,8 +218,8 @@ def spoken(metric: str) -> str:
     """A metric as a heading: ``throughput (tps)``, ``latency p95``."""
     if metric in PROCESSOR_TIME:
         return f"processor time of the {metric.partition('_')[0]} per transaction"
-    if metric in NAMES:
-        return NAMES[metric]
+    if metric in NAMES | CLUSTER_NAMES:
+        return (NAMES | CLUSTER_NAMES)[metric]
     return f"throughput ({metric})" if metric in ("tps", "qps") else metric.removesuffix("_ms").replace("_", " ")
 
 

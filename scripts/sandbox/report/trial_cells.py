@@ -30,6 +30,12 @@ NAMES = {
     "lag_max_ms": "largest lag",
 }
 """Figure → its name for the reader, in the order of a failover."""
+CLUSTER_NAMES = {
+    "flow_control_paused_percent": "paused by flow control",
+    "queue_max": "largest queue",
+    "load_tps_change_percent": "change of the load",
+}
+"""The same, of what a fault does to the cluster as a whole."""
 CANARY = "canary"
 
 

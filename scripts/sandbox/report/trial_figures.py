@@ -175,6 +175,8 @@ def _timeline(name: str, record: Record, series: TrialSeries) -> Strips:
     if trial is None:
         return Strips(title=name, marks=(), x_title="", y_title="", strips=())
     found = [_acked(series), _latency(series), _writers(trial, series), _errors(series), _lags(trial, series)]
+    found.append(_sampled("received, not yet applied", series.queue, trial, series))
+    found.append(_sampled("paused by flow control, % of the time", series.paused_percent, trial, series))
     return Strips(
         title=f"{name}: {_rto(record)}", marks=list(_faults(trial, span[1])), x_title="seconds from t0", y_title="",
         span=span, strips=[strip for strip in found if strip.marks],
@@ -213,7 +215,7 @@ def _key(names: Sequence[str] | Mapping[str, object]) -> list[tuple[str, int]]:
 
 def _nodes(trial: TrialRecord, series: TrialSeries) -> dict[str, int]:
     """Every server with its colour."""
-    seen = {*series.lag_ms, *(node for each in trial.writers for node in each.nodes)}
+    seen = {*series.lag_ms, *series.queue, *(node for each in trial.writers for node in each.nodes)}
     return dict(_key(sorted(seen)))
 
 
@@ -252,6 +254,19 @@ def _lags(trial: TrialRecord, series: TrialSeries) -> Strip:
     lines = {node: _points(series, values) for node, values in series.lag_ms.items()}
     marks = [Line(points, colours[node]) for node, points in lines.items() if any(points)]
     return Strip("largest lag per s, ms", marks, [(node, colours[node]) for node in lines])
+
+
+def _sampled(
+    title: str, points: Mapping[str, Sequence[tuple[float, float]]], trial: TrialRecord, series: TrialSeries
+) -> Strip:
+    """Lines of the one-second samples of a cluster's nodes, as far as they lie in the picture."""
+    colours = _nodes(trial, series)
+    inside = {
+        node: [(at, value) for at, value in line if series.began_s <= at <= series.ended_s]
+        for node, line in points.items()
+    }
+    marks = [Line(line, colours[node]) for node, line in inside.items() if line]
+    return Strip(title, marks, [(node, colours[node]) for node in inside])
 
 
 def _faults(trial: TrialRecord, end_s: float) -> Iterator[Mark]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sandbox.report.text import UNKNOWN, figure, varied
 from sandbox.report.trial_cells import (
+    CLUSTER_NAMES,
     FEWEST_TRIALS,
     CellTrials,
     cells_of,
@@ -24,6 +25,7 @@ from sandbox.results.trial.models import LedgerCounts
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out")
 _RECOVERY = ("RTO, new conn.", "noticed", "election", "brownout", "whole again", "write errors", "read errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
+_FLOW = ("paused %", "largest queue", "load %")
 _GAP = 2
 """Columns between two columns of a table on a terminal."""
 
@@ -49,7 +51,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         rows = [[*cell.levels, *row(cell)] for cell in cells]
         return TrialTable(title, note, [*factors, *header], rows, len(factors))
 
-    return [
+    clusters = any(getattr(record.metrics, name) is not None for record in records for name in CLUSTER_NAMES)
+    tables = [
         table(
             "Outage of writes, ms",
             "RTO: from the first injection to the end of the first outage, median of the trials; 0: no outage. Still "
@@ -66,6 +69,14 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
         *_checks(cells, factors),
     ]
+    flow = table(
+        "Flow control and load",
+        "Medians: share of the time until the heal in which flow control paused the cluster; transactions that a node "
+        "had received and not yet applied; throughput of the load until the heal against before the fault.",
+        _FLOW,
+        _flow,
+    )
+    return [*tables[:2], *([flow] if clusters else []), *tables[2:]]
 
 
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
@@ -122,6 +133,10 @@ def _recovery(cell: CellTrials) -> Sequence[str]:
     times = ("rto_new_connection_ms", "detection_ms", "election_ms", "brownout_ms", "redundancy_ms")
     counts = [_median_of(cell, name) for name in ("write_errors", "read_errors")]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
+
+
+def _flow(cell: CellTrials) -> Sequence[str]:
+    return [_median_of(cell, name) for name in CLUSTER_NAMES]
 
 
 def _median_of(cell: CellTrials, metric: str) -> str:

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
-from sandbox.report.trial_cells import NAMES, ms_text
+from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, ms_text
 from sandbox.results.record import Record, TrialRecord, TrialStep
 from sandbox.results.survival_of import lasted
 from sandbox.results.trial.models import StaleReads
@@ -41,6 +41,7 @@ def trial_rows(record: Record) -> Iterator[tuple[str, str]]:
             yield "action" if step.action else "fault", step_text(step, trial)
         yield "probe", _probe(trial)
         yield from _times(record, trial)
+        yield from _cluster(record)
         yield "writers seen", _writers(trial)
         yield from _errors(trial)
         yield "ledger", ledger_text(trial)
@@ -83,6 +84,19 @@ def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
     for name, spoken in NAMES.items():
         if (found := lasted(record, name)) is not None:
             yield spoken, time_text(*found, name, trial)
+
+
+def _cluster(record: Record) -> Iterator[tuple[str, str]]:
+    """Pauses and queues of a cluster, and the load beside the probe, where they are known."""
+    metrics = record.metrics
+    texts = {
+        "flow_control_paused_percent": "{:g} % of the time until the heal",
+        "queue_max": "{:,} transactions received and not yet applied",
+        "load_tps_change_percent": "{:+.0f} % transactions per second until the heal",
+    }
+    for name, text in texts.items():
+        if (value := getattr(metrics, name)) is not None:
+            yield CLUSTER_NAMES[name], text.format(value)
 
 
 def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:

@@ -26,7 +26,7 @@ from sandbox.report.text import (
     varied,
 )
 from sandbox.report.trial_answer import answer_of
-from sandbox.report.trial_cells import TRIAL_METRICS, of_trials
+from sandbox.report.trial_cells import CLUSTER_NAMES, TRIAL_METRICS, of_trials
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
 from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
@@ -214,7 +214,7 @@ def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: floa
 def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
     """Commands that calibrate this host for these runs where it is not calibrated: one for each workload."""
     asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
-    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in TRIAL_METRICS}
+    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in (*TRIAL_METRICS, *CLUSTER_NAMES)}
     loads = {load for (load, _), source in noise.items() if source == "canary"}
     words = sorted(asked.get(load, load) for load in loads)
     return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]

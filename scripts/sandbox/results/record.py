@@ -103,7 +103,11 @@ class KindMetrics(Part):
 
 
 class Metrics(Part):
-    """Figures of the measured window. Latency is that of a transaction (sysbench: of an event)."""
+    """Figures of the measured window. Latency is that of a transaction (sysbench: of an event).
+
+    In a trial it is that of the probe's writes on pooled connections that were due between the first injection and the
+    last heal; null where so many of them were never acknowledged.
+    """
 
     tps: float | None = None
     qps: float | None = None
@@ -176,6 +180,13 @@ class Metrics(Part):
     duplicate: int | None = None
     stale: int | None = None
     """Reads that missed a write acknowledged before they began."""
+    flow_control_paused_percent: float | None = None
+    """Share of the time from the first injection to the last heal in which flow control paused the cluster; null where
+    the servers do not count it (Group Replication)."""
+    queue_max: int | None = None
+    """The largest number of transactions that a node had received and not yet applied, from the first injection on."""
+    load_tps_change_percent: float | None = None
+    """Throughput of the load beside the probe, from the first injection to the last heal against before it."""
     lateness_p99_ms: float | None = None
     """Of the probe's slots before the first injection."""
 

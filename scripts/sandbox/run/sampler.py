@@ -32,8 +32,15 @@ class Sampler:
         self.watched: dict[str, dict[str, list[float]]] = {status: {} for status in watched}
         """Samples of each requested status variable in order, by server."""
         self._path = path
+        members = {node.name for node in servers if node.kind == "database" and node.topology == "gr"}
         targets = [
-            {"name": each.name, "host": each.host, "port": each.port, "credentials": f"/sandbox/{each.account}.cnf"}
+            {
+                "name": each.name,
+                "host": each.host,
+                "port": each.port,
+                "credentials": f"/sandbox/{each.account}.cnf",
+                "is_group_member": each.name in members,
+            }
             for each in targets_of(servers)
         ]
         self._awaited = {target["name"] for target in targets}
@@ -60,6 +67,10 @@ class Sampler:
         self._all_sampled.wait(FIRST_SAMPLE_LIMIT_S)
 
     def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends it, and returns when every line is in the file; harmless when repeated."""
         self.close()
         self._reader.join(END_LIMIT_S)
 

@@ -15,6 +15,7 @@ from sandbox.run.judge import states
 from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
 from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
+from sandbox.run.sampler import Sampler
 from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, prove_settings
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
@@ -94,6 +95,8 @@ def start_probe(run: Run) -> None:
         run.closing.callback(load.stop)
         run.load = load
     favour_probe(run)
+    run.sampler = Sampler(run.stack, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
+    run.closing.enter_context(run.sampler)
     plan = probe_plan(run.stack, session.entry, run.nodes, run.roles, trial, session.seed)
     run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"))
     run.closing.callback(run.probe.close)
@@ -124,6 +127,8 @@ def break_and_heal(run: Run) -> None:
         probe.stop()
         breaking.close()
         conductor.close()
+    if run.sampler is not None:
+        run.sampler.end()
     if run.load is not None:
         run.load.save(run.keep("load_seconds", "load-seconds.csv"), clock.probe_us)
 

@@ -1,10 +1,13 @@
 """What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's record."""
 
+import csv
+import math
 from collections.abc import Mapping
 
 from sandbox.checks.common.model import Evidence, judge_all
 from sandbox.results.record import Metrics, TrialRecord, TrialStep, WritersSeen
-from sandbox.results.trial.figures import figures_of
+from sandbox.results.trial.cluster import cluster_samples, load_change_percent, paused_percent, queue_max
+from sandbox.results.trial.figures import figures_of, nearest_rank
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import Figures, LedgerCounts
 from sandbox.results.trial.observers import writers
@@ -35,7 +38,9 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     figures = figures_of(log, t0_us, injections, end_us, broken)
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
     counts = _counts(ledger, figures, t0_us)
-    run.metrics = _metrics(figures, counts, timeline, t0_us)
+    healed_us = max((healed or ended for _, ended, healed in injections), default=t0_us)
+    metrics = _metrics(figures, counts, timeline, t0_us)
+    run.metrics = metrics.model_copy(update=_latencies(log, t0_us, healed_us) | _beside(run, log, t0_us, healed_us))
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
     run.checks += judge_all(_evidence(run, readings, behind, figures, counts, writer))
     late = figures.lateness_p99_ms
@@ -123,6 +128,35 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
         **{name: _count(getattr(counts, name)) for name in ("lost", "phantom", "duplicate")},
         stale=sum(each.stale for each in counts.stale.values()),
     )
+
+
+def _latencies(log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
+    """Of pooled writes due while something was broken; None where so many were never acknowledged."""
+    latencies = log.latency_ms("pooled", t0_us, healed_us)
+    ranks = {f"latency_p{percent}_ms": nearest_rank(latencies, percent) for percent in (50, 95, 99)}
+    return {name: None if ms is None or math.isinf(ms) else round(ms, 3) for name, ms in ranks.items()}
+
+
+def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
+    """What the fault did to the cluster and to the load, as far as the samples and the load say it."""
+    end_us = run.timeline.end_us or healed_us
+    samples = cluster_samples(_lines(run, "samples"), log.began_utc_s)
+    return {
+        "flow_control_paused_percent": paused_percent(samples, t0_us, healed_us),
+        "queue_max": queue_max(samples, t0_us, end_us),
+        "load_tps_change_percent": load_change_percent(_load_seconds(run), t0_us, healed_us),
+    }
+
+
+def _load_seconds(run: Run) -> list[tuple[float, float]]:
+    """(end on the probe's clock in µs, transactions) of each second of the load."""
+    rows = csv.DictReader(line.decode() for line in _lines(run, "load_seconds"))
+    return [(1000 * float(row["t_ms"]), float(row["tps"])) for row in rows]
+
+
+def _lines(run: Run, word: str) -> list[bytes]:
+    path = run.folder / run.files.get(word, "")
+    return path.read_bytes().splitlines() if path.is_file() else []
 
 
 def _count(found: object) -> int | None:

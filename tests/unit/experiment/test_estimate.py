@@ -20,7 +20,8 @@ from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.run.trial import OTHER_S, TAIL_S, TYPICAL_RETURN_S
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import make_parameters
-from sandbox.workloads.common.registry import find_workload
+from sandbox.workloads.common.registry import NamedWorkload, find_workload
+from sandbox.workloads.replica_catch_up import ReplicaCatchUp
 from unit.experiment.resolved import resolved
 
 WORKLOADS = [Path(__file__).parents[3] / "profiles" / "workloads"]
@@ -84,6 +85,15 @@ def test_a_trial_takes_as_long_as_its_schedule() -> None:
     trials = sum(run.of.change.threads == 4 for run in left)
     lasts_s = 30 + TYPICAL_RETURN_S + TAIL_S + OTHER_S
     assert 0 < trials < len(left) and load_s(made, left) == trials * lasts_s + 10 * (len(left) - trials)
+
+
+def test_a_workload_that_ends_with_its_work_takes_its_typical_time_at_the_pace_of_the_host() -> None:
+    catching_up = NamedWorkload("replica-catch-up", "", ReplicaCatchUp(transactions=30_000))
+    made = resolved(experiment(), lambda cell: replace(load_of(cell), workload=catching_up), 1)
+    left, plain = runs_left(made, 1), resolved(experiment(), load_of, 1)
+    work_s = catching_up.workload.work_s(load_of(left[0].of).parameters)
+    assert load_s(made, left) == len(left) * 1, "the warm-up alone ends by the clock"
+    assert overhead_s(made, left) - overhead_s(plain, left) == pytest.approx(len(left) * (work_s or 0))
 
 
 def test_threads_take_longer_to_connect_through_a_proxy() -> None:

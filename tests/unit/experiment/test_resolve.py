@@ -117,6 +117,13 @@ def test_options_of_the_workload_are_no_matter_where_it_does_not_run(tmp_path: P
     assert idle.workload.name == "noop" and loaded.workload.workload.options()["warehouses"] == 1
 
 
+def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(tmp_path: Path) -> None:
+    made = resolved(tmp_path, "workload: {plain: {}, replayed: {workload: replica-catch-up}}")
+    reasons = {name.rpartition(".")[2]: reason for name, reason in made.skipped.items()}
+    assert reasons.keys() == {"workload-replayed"} and len(made.skipped) == 2
+    assert reasons["workload-replayed"].startswith("the workload replica-catch-up needs a replica: mysql@9.7+")
+
+
 def test_each_cell_with_a_fault_has_a_stack_and_ten_trials(tmp_path: Path) -> None:
     made = failover(tmp_path)
     assert len(set(made.experiment.stack_of.values())) == 6 and set(made.stacks) >= {"variant6", "canary"}

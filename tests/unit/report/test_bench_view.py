@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.report.bench_view import bench_again, bench_markdown, bench_text
+from sandbox.report.bench_view import bench_again, bench_answer, bench_markdown, bench_text
 from sandbox.report.text import WIDTH
 from sandbox.results.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
 from unit.results.samples import METRICS, sample_record
@@ -39,6 +39,18 @@ def test_a_good_run() -> None:
         "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs.\n"
         "results/20250131T235959Z-mysql/runs/bench.1\n"
     )
+
+
+def test_a_catch_up_is_shown_with_its_length_and_each_replica() -> None:
+    metrics = Metrics(
+        transactions=20_000, measured_s=31.4, catch_up_s=10.5, catch_up_tps=1_904.76,
+        catch_up_s_by_replica={"replica1": 10.5, "replica2": 8.25},
+    )  # fmt: skip
+    text = shown(metrics=metrics)
+    assert "catch-up     1,904.76 transactions/s: 20,000 in 10.5 s  (replica1 10.5 s, replica2 8.25 s)" in text
+    assert "8 threads, 31 s until all was applied, after 5 s of warm-up" in text
+    record = sample_record(metrics=metrics.model_copy(update={"catch_up_s_by_replica": {"replica1": 10.5}}))
+    assert bench_answer(record) == "The slowest replica applied 1,904.76 transactions/s: 20,000 in 10.5 s."
 
 
 def test_missing_is_unknown_and_never_zero() -> None:

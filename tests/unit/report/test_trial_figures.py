@@ -1,6 +1,7 @@
 """The figures of trials: a dot for each, squares that can be read, and a trial in time with all that it shows."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -204,6 +205,17 @@ def test_a_trial_in_time_has_all_its_strips() -> None:
     assert isinstance(p50, Line) and isinstance(p99, Line)
     assert p50.points[0] == (-8.5, 4.0) and p50.points[9] is None
     assert found["latency of pooled writes per s, ms"].key == [("p50", 1), ("p99", 2)]
+
+
+def test_a_cluster_has_strips_of_its_queues_and_pauses() -> None:
+    sampled = replace(
+        series(), queue={"galera2": [(-20.0, 1.0), (0.5, 40.0)]}, paused_percent={"galera2": [(0.5, 80.0)]}
+    )
+    _, found = strips(trial_record(), sampled)
+    (line,) = found["received, not yet applied"].marks
+    assert isinstance(line, Line) and line.points == [(0.5, 40.0)], "within the picture"
+    (paused,) = found["paused by flow control, % of the time"].marks
+    assert isinstance(paused, Line) and paused.colour == line.colour == 2
 
 
 def test_the_writer_is_a_band_in_the_lane_and_colour_of_its_node() -> None:

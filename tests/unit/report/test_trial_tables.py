@@ -2,7 +2,7 @@
 
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
 from sandbox.report.verdict_table import notes, summary, verdict_lines
-from sandbox.results.record import CheckRecord, Record
+from sandbox.results.record import CheckRecord, Metrics, Record
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, trial_record
 from unit.results.samples import sample_record
 
@@ -40,6 +40,16 @@ def test_recovery_by_hand() -> None:
     }  # fmt: skip
     lost = rows("Recovery, ms")["gr", "haproxy", "host-loss"]
     assert lost["RTO, new conn."] == "≥ 60,040" and lost["whole again"] == "≥ 60,000"
+
+
+def test_what_a_fault_does_to_a_cluster_by_hand() -> None:
+    assert "Flow control and load" not in {table.title for table in trial_tables(part(), records())}
+    found = []
+    for block, paused in enumerate((10.0, 30.0, 90.0), 1):
+        metrics = Metrics(flow_control_paused_percent=paused, queue_max=10 * block, load_tps_change_percent=-40)
+        found.append(trial_record(cell=CRASH, block=block, metrics=metrics))
+    flow = rows("Flow control and load", found)["galera", "haproxy", "server-crash"]
+    assert flow == {"paused %": "30", "largest queue": "20", "load %": "-40"}
 
 
 def test_the_ledger_by_hand() -> None:

@@ -57,6 +57,16 @@ def row(text: str, name: str) -> str:
     return " ".join(each.strip() for each in found)
 
 
+def test_pauses_queues_and_load_have_a_row_where_they_are_known() -> None:
+    plain = trial_record()
+    assert "largest queue" not in trial_text(plain, "results/x")
+    changed = {"flow_control_paused_percent": 41.25, "queue_max": 1_234, "load_tps_change_percent": -62.4}
+    text = trial_text(plain.model_copy(update={"metrics": plain.metrics.model_copy(update=changed)}), "results/x")
+    assert row(text, "paused by flow control") == "41.25 % of the time until the heal"
+    assert row(text, "largest queue") == "1,234 transactions received and not yet applied"
+    assert row(text, "change of the load") == "-62 % transactions per second until the heal"
+
+
 def test_a_trial_in_lines() -> None:
     text = trial_text(trial_record(), FOLDER)
     lines = text.splitlines()

@@ -83,6 +83,38 @@ def test_a_server_that_dies_gives_null_and_reason_and_comes_back(monkeypatch: py
     assert server.ask() == {"status": {"Questions": 5}}
 
 
+class Member(Cursor):
+    """A member of Group Replication; ``own``: its row among the statistics."""
+
+    description = (("CHANNEL_NAME",), ("COUNT_TRANSACTIONS_IN_QUEUE",), ("COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE",))
+
+    def __init__(self, own: tuple[Any, ...] | None) -> None:
+        super().__init__([("Questions", "5")])
+        self._own = own
+
+    def cursor(self) -> "Member":
+        return self
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        return self._own
+
+
+@pytest.mark.parametrize(
+    ("own", "queues"),
+    [
+        (("group_replication_applier", 3, 40), {"Gr_certification_queue": 3, "Gr_applier_queue": 40}),
+        (("group_replication_applier", 3, None), {"Gr_certification_queue": 3}),
+        (None, {}),
+    ],
+)
+def test_a_member_of_a_group_says_what_it_has_not_applied(
+    own: tuple[Any, ...] | None, queues: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pymysql, "connect", lambda **given: Member(own))
+    member = sampler.Server({"host": "a", "port": 3306, "credentials": "/none", "is_group_member": True})
+    assert member.ask() == {"status": {"Questions": 5, **queues}}
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the script reads /proc, which only Linux has")
 def test_the_machine_is_read() -> None:
     load = sampler.host_load()

@@ -1,5 +1,7 @@
 """One trial from start to record, on a stack without Docker: what broke, what it shows, and how it can go wrong."""
 
+import itertools
+import json
 import time
 import types
 from collections.abc import Callable, Sequence
@@ -22,7 +24,7 @@ from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common.model import Event, Parameters, Progress
 from sandbox.workloads.common.registry import find_workload
 from unit.fake_stack import CLIENT, PASSWORD, FakeStack, server
-from unit.run.trial_world import ADDRESSES, BASELINE_US, FakeBreaking, TrialStack, World
+from unit.run.trial_world import ADDRESSES, BASELINE_US, HEADER, FakeBreaking, TrialStack, World
 
 PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]
 CRASH = Step(at_s=10, fault="server-crash")
@@ -109,6 +111,36 @@ def test_the_client_has_precedence_while_its_probe_runs(
     stack = TrialStack(world)
     try_once(world, tmp_path, monkeypatch, stack=stack)
     assert stack.controls[CLIENT.name].done == ["weigh 16", "weigh 1"], "also after Ctrl-C"
+
+
+class ClusterStack(TrialStack):
+    """Its servers count what members of a Galera cluster count: from 10 s on, a quarter of the time is paused."""
+
+    def _samples(self, request: dict[str, Any]) -> list[str]:
+        lines: list[dict[str, Any]] = [{"node": None, "began_utc_s": HEADER["began_utc_s"]}]
+        for slot, target in itertools.product(range(60), request["targets"]):
+            status = {"wsrep_flow_control_paused_ns": 0.25e9 * max(0, slot - 10), "wsrep_local_recv_queue": slot % 7}
+            lines.append({"node": target["name"], "slot": slot, "t_s": float(slot), "status": status})
+        return [json.dumps(line) for line in lines]
+
+
+def test_pauses_and_queues_of_a_cluster_are_figures_of_its_trial(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, folder, _ = try_once(world, tmp_path, monkeypatch, stack=ClusterStack(world))
+    metrics = record.metrics
+    assert (metrics.flow_control_paused_percent, metrics.queue_max) == (pytest.approx(25, abs=0.5), 6)
+    assert metrics.load_tps_change_percent is None, "there was no load"
+    assert (folder / record.files["samples"]).read_text().count('"slot": 59') == 2
+
+
+def test_the_latency_is_that_of_writes_that_were_due_while_something_was_broken(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, _, _ = try_once(world, tmp_path / "1", monkeypatch, breaking=FakeBreaking(world, 0.02))
+    assert short.metrics.latency_p50_ms == 2.2 and short.metrics.latency_p99_ms == 2.2
+    long, _, _ = try_once(world, tmp_path / "2", monkeypatch, breaking=FakeBreaking(world, 2.0))
+    assert long.metrics.latency_p50_ms == 2.2 and long.metrics.latency_p95_ms is None, "never acknowledged"
 
 
 def test_the_ledger_is_made_anew_on_the_writer(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,9 @@ METRICS = {
         Metric("catch_up_tps", "1/s", True),
         *(Metric(name, "ms", False, "difference", 50.0) for name in TRIAL_TIMES),
         *(Metric(name, "1/run", False, "difference", 1.0) for name in TRIAL_COUNTS),
+        Metric("flow_control_paused_percent", "%", False, "difference", 1.0),
+        Metric("queue_max", "transactions", False, "difference", 10.0),
+        Metric("load_tps_change_percent", "%", True, "difference", 5.0),
     )
 }
 """By name in a record. Reads and writes are zero for a workload that has none, so they cannot be ratios."""

@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from sandbox.results.trial.cluster import ClusterSamples, paused_points, queue_points
 from sandbox.results.trial.columns import ACKED, WRITE_STREAMS, Real, Whole
 from sandbox.results.trial.figures import nearest_rank
 from sandbox.results.trial.observers import HELD
@@ -32,10 +33,17 @@ class TrialSeries:
     """By code, the most frequent first: writes and reads that failed or are unknown, by the time when they ended."""
     lag_ms: Mapping[str, Sequence[float | None]]
     """By node, the largest lag in each second; None: it did not answer."""
+    queue: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    """By node of a cluster, (seconds from t0, transactions received and not yet applied)."""
+    paused_percent: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    """By node of a Galera cluster, (seconds from t0, share of the time paused by flow control)."""
 
 
-def series_of(log: ProbeLog, t0_us: float, end_us: float) -> TrialSeries:
-    """The series of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``."""
+def series_of(log: ProbeLog, t0_us: float, end_us: float, samples: ClusterSamples | None = None) -> TrialSeries:
+    """The series of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
+
+    ``samples``: of the nodes of a cluster.
+    """
     due = np.concatenate([log.writes.due, log.reads.due, log.missed.due])
     began = int(np.ceil((due.min() - t0_us) / _SECOND_US)) if len(due) else 0
     ended = max(began, int(np.floor((end_us - t0_us) / _SECOND_US)))
@@ -50,6 +58,8 @@ def series_of(log: ProbeLog, t0_us: float, end_us: float) -> TrialSeries:
         latency_ms=_latency(log, seconds),
         errors=_errors(log, seconds),
         lag_ms=_lags(log, seconds),
+        queue=queue_points(samples or {}, t0_us),
+        paused_percent=paused_points(samples or {}, t0_us),
     )
 
 

@@ -25,6 +25,13 @@ STATUS = (
     "|Aborted_.*|Created_tmp_.*|Select_.*|Sort_.*|Binlog_.*|Table_locks_.*|Threadpool_.*|Open_tables)$'"
 )
 
+GROUP_QUEUES = "SELECT * FROM performance_schema.replication_group_member_stats WHERE member_id = @@server_uuid"
+GROUP_NAMES = {
+    "count_transactions_in_queue": "Gr_certification_queue",
+    "count_transactions_remote_in_applier_queue": "Gr_applier_queue",
+}
+"""Column of that table → its name among the samples. The second one has been there since 8.0.2."""
+
 
 def number(text: str) -> int | float | None:
     """A status value; None where it is not a number."""
@@ -32,6 +39,12 @@ def number(text: str) -> int | float | None:
         with suppress(ValueError):
             return kind(text)
     return None
+
+
+def group_queues(columns: list[str], row: tuple[Any, ...] | None) -> list[tuple[str, int]]:
+    """The queues of a member of Group Replication as status values; none while it is not in its group."""
+    known = zip((GROUP_NAMES.get(column.lower()) for column in columns), row or (), strict=False)
+    return [(name, int(value)) for name, value in known if name is not None and value is not None]
 
 
 class Server:
@@ -54,6 +67,9 @@ class Server:
             with self._connection.cursor() as cursor:
                 cursor.execute(STATUS)
                 pairs = [(name, number(value)) for name, value in cursor.fetchall()]
+                if self._target.get("is_group_member"):
+                    cursor.execute(GROUP_QUEUES)
+                    pairs += group_queues([column[0] for column in cursor.description], cursor.fetchone())
             return {"status": {name: value for name, value in pairs if value is not None}}
         except (pymysql.MySQLError, OSError) as error:
             self._connection = None
