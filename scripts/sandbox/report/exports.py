@@ -7,7 +7,7 @@ from typing import Any, Literal
 from sandbox.report.text import figure, levels_text, options_text, tables_text
 from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS, TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.results.statistics.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
 from sandbox.results.unpaired import ResultSide
 
 Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
@@ -23,7 +23,7 @@ _UNITS = {
     "flow_control_paused_percent": ("flow-control-paused-percent", 1.0), "queue_max": ("queued-transaction", 1.0),
     "load_tps_change_percent": ("load-tps-change-percent", 1.0),
     **{name: (f"{name.removesuffix('_ms').replace('_', '-')}-sec", 1e-3) for name in TRIAL_TIMES},
-    **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in TRIAL_COUNTS},
+    **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in (*TRIAL_COUNTS, *ANOMALY_COUNTS)},
 }  # fmt: skip
 """Metric → its unit there, and the factor for its values: benchstat scales seconds automatically."""
 

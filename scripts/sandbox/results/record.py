@@ -189,6 +189,17 @@ class Metrics(Part):
     """Throughput of the load beside the probe, from the first injection to the last heal against before it."""
     lateness_p99_ms: float | None = None
     """Of the probe's slots before the first injection."""
+    lost_updates: int | None = None
+    """Anomalies of a history (docs/isolation.md), this one and all below; null for a load without one. P4."""
+    lost_writes: int | None = None
+    """Acknowledged, but not there in the end."""
+    stale_reads: int | None = None
+    fractured_reads: int | None = None
+    non_monotonic_reads: int | None = None
+    dirty_reads: int | None = None
+    """Of what was rolled back, or overwritten by the same transaction: G1a, G1b."""
+    dependency_cycles: int | None = None
+    """G0, G1c, G-single, G2-item."""
 
 
 class HostLoad(Part):

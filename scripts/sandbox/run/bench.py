@@ -202,6 +202,8 @@ def _sampler(run: Run) -> Sampler:
 
 def _load_between_snapshots(run: Run) -> Outcome:
     before = counters.read_usage(run.stack, run.live_nodes)
+    for word, name in run.workload.leaves.items():
+        run.keep(word, name)
     try:
         return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
     finally:
@@ -225,6 +227,7 @@ def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
         judge.load_alone(metrics, failure, answered),
     ]
     status, reason = judge.verdict(failure, run.checks)
+    run.checks += outcome.findings
     if reason is not None:
         raise RunEndedError(status, reason)
 

@@ -11,6 +11,11 @@ TRIAL_TIMES = (
 )
 """Times of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
 TRIAL_COUNTS = ("write_errors", "read_errors", "lost", "phantom", "duplicate", "stale")
+ANOMALY_COUNTS = (
+    *("lost_updates", "lost_writes", "stale_reads", "fractured_reads", "non_monotonic_reads", "dirty_reads"),
+    "dependency_cycles",
+)
+"""What a history of transactions shows (docs/isolation.md)."""
 PROCESSOR_TIME = ("server_cpu_ms_per_tx", "proxy_cpu_ms_per_tx", "client_cpu_ms_per_tx")
 """The cost of a transaction, whatever else runs on the machine (docs/statistics.md, rule 11)."""
 
@@ -62,7 +67,7 @@ METRICS = {
         Metric("catch_up_s", "s", False),
         Metric("catch_up_tps", "1/s", True),
         *(Metric(name, "ms", False, "difference", 50.0) for name in TRIAL_TIMES),
-        *(Metric(name, "1/run", False, "difference", 1.0) for name in TRIAL_COUNTS),
+        *(Metric(name, "1/run", False, "difference", 1.0) for name in (*TRIAL_COUNTS, *ANOMALY_COUNTS)),
         Metric("flow_control_paused_percent", "%", False, "difference", 1.0),
         Metric("queue_max", "transactions", False, "difference", 10.0),
         Metric("load_tps_change_percent", "%", True, "difference", 5.0),

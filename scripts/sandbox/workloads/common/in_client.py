@@ -59,18 +59,26 @@ def ship(stack: RunningStack, client: str, contents: Mapping[str, str]) -> None:
 
 
 def run_load(
-    stack: RunningStack, client: str, argv: Sequence[str], seconds: int, log: Path, on_line: Callable[[str], None]
+    stack: RunningStack,
+    client: str,
+    argv: Sequence[str],
+    seconds: int,
+    log: Path,
+    on_line: Callable[[str], None],
+    logged: Callable[[str], bool] = lambda _: True,
 ) -> int:
-    """Runs ``argv`` in the client node; each line goes to ``log`` and ``on_line``. Returns its exit code.
+    """Runs ``argv`` in the client node; each line goes to ``on_line``, and to ``log`` where ``logged`` says so.
 
-    124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends the load first.
+    Returns its exit code: 124 when it did not end within ``seconds`` + OVERTIME_S. An exception, Ctrl-C included, ends
+    the load first.
     """
     command = ["sh", "-c", _SUPERVISOR, "load", str(seconds + OVERTIME_S), *argv]
     stream = stack.stream(client, command)
     try:
         with log.open("a", encoding="utf-8") as file:
             for line in stream.lines():
-                file.write(line + "\n")
+                if logged(line):
+                    file.write(line + "\n")
                 on_line(line)
         return stream.wait(OVERTIME_S)
     finally:

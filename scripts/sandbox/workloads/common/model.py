@@ -160,11 +160,15 @@ class PreparedData:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a load ended. ``failure`` is None when it completed without an error."""
+    """How a load ended. ``failure`` is None when it completed without an error.
+
+    ``findings``: verdicts on what the load saw of the servers. One that fails is a result, and no failure of the run.
+    """
 
     command: tuple[str, ...]
     metrics: Metrics
     failure: str | None
+    findings: tuple[CheckRecord, ...] = ()
 
 
 class Workload(BaseModel, ABC):
@@ -216,6 +220,11 @@ class Workload(BaseModel, ABC):
     def consumes_data(self) -> bool:
         """Whether a phase changes the data permanently, so that the next one needs new data."""
         return False
+
+    @property
+    def leaves(self) -> Mapping[str, str]:
+        """Files that its measured load writes beside the log: label in the record → name."""
+        return {}
 
     @abstractmethod
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:

@@ -1,0 +1,134 @@
+"""Cycles of dependencies between transactions, by kind: G0, G1c, G-single, G2-item (Adya 1999; Elle 2020). Pure."""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
+
+Edge = tuple[int, int]
+Cycle = list[int]
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """Edges between transactions: the second depends on the first.
+
+    ``ww``: it overwrote its version; ``wr``: it read it; ``rw``: it overwrote the version that the first read.
+    """
+
+    ww: frozenset[Edge]
+    wr: frozenset[Edge]
+    rw: frozenset[Edge]
+
+
+def cycles(given: Dependencies) -> dict[str, list[Cycle]]:
+    """``g0``: of writes alone; ``g1c``: with reads; ``g_single``: with exactly one read-write edge; ``g2_item``: more.
+
+    Of G0, G1c and G2 one for each strongly connected component, of G-single one for each read-write edge that closes
+    one; a component that holds a lesser kind is not searched for G2.
+    """
+    flow = given.ww | given.wr
+    writes, both, all_edges = _components(given.ww), _components(flow), _components(flow | given.rw)
+    g0 = _closed_in(writes, given.ww, given.ww)
+    g1c = _closed_in(both, given.wr - given.ww, flow)
+    g_single = _single(given, flow, both, all_edges)
+    lesser = {all_edges[cycle[0]] for cycle in (*g0, *g1c, *g_single)}
+    rest = {edge for edge in given.rw if all_edges[edge[0]] not in lesser}
+    return {"g0": g0, "g1c": g1c, "g_single": g_single, "g2_item": _closed_in(all_edges, rest, flow | given.rw)}
+
+
+def _components(edges: Collection[Edge]) -> dict[int, int]:
+    """Node → number of its strongly connected component."""
+    nodes = sorted({node for edge in edges for node in edge})
+    if not nodes:
+        return {}
+    number = {node: place for place, node in enumerate(nodes)}
+    ends = np.array([(number[first], number[second]) for first, second in edges])
+    matrix = csr_matrix((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(len(nodes),) * 2)
+    _, labels = connected_components(matrix, directed=True, connection="strong")
+    return {node: int(label) for node, label in zip(nodes, labels, strict=True)}
+
+
+def _closed_in(component: Mapping[int, int], through: Iterable[Edge], edges: Collection[Edge]) -> list[Cycle]:
+    """One cycle for each component that has an edge of ``through`` inside."""
+    inside = {}
+    for first, second in sorted(through):
+        if component[first] == component[second]:
+            inside.setdefault(component[first], (first, second))
+    following = _following(edge for edge in edges if component[edge[0]] in inside)
+    found = []
+    for number, (first, second) in inside.items():
+        if path := _path(following, second, first, lambda node, number=number: component.get(node) == number):
+            found.append([first, *path])
+    return found
+
+
+def _single(
+    given: Dependencies, flow: frozenset[Edge], both: Mapping[int, int], all_edges: Mapping[int, int]
+) -> list[Cycle]:
+    """One cycle for each read-write edge whose end leads back to its beginning by other edges alone."""
+    following, rank = _following(flow), _ranks(flow, both)
+    found = []
+    for first, second in sorted(given.rw):
+        if all_edges[first] != all_edges[second] or first not in both or second not in both:
+            continue
+        limit = rank[both[first]]
+        if path := _path(following, second, first, lambda node, limit=limit: rank[both[node]] <= limit):
+            found.append([first, *path])
+    return found
+
+
+def _ranks(edges: Iterable[Edge], component: Mapping[int, int]) -> dict[int, int]:
+    """Topological rank of each component, older transactions first, so that a search between two ranks is short."""
+    oldest: dict[int, int] = {}
+    for node, number in sorted(component.items()):
+        oldest.setdefault(number, node)
+    between = {
+        (component[first], component[second]) for first, second in edges if component[first] != component[second]
+    }
+    following, waiting = _following(between), dict.fromkeys(oldest, 0)
+    for _, second in between:
+        waiting[second] += 1
+    ready = [(node, number) for number, node in oldest.items() if not waiting[number]]
+    heapq.heapify(ready)
+    rank: dict[int, int] = {}
+    while ready:
+        _, number = heapq.heappop(ready)
+        rank[number] = len(rank)
+        for each in following.get(number, ()):
+            waiting[each] -= 1
+            if not waiting[each]:
+                heapq.heappush(ready, (oldest[each], each))
+    return rank
+
+
+def _following(edges: Iterable[Edge]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for first, second in edges:
+        found.setdefault(first, []).append(second)
+    return found
+
+
+def _path(
+    following: Mapping[int, Sequence[int]], start: int, end: int, allowed: Callable[[int], bool]
+) -> list[int] | None:
+    """The shortest path over allowed nodes, both ends included; None without one."""
+    came_from: dict[int, int | None] = {start: None}
+    waiting = deque([start])
+    while waiting:
+        node = waiting.popleft()
+        if node == end:
+            path, at = [], node
+            while at is not None:
+                path.append(at)
+                at = came_from[at]
+            return path[::-1]
+        for each in following.get(node, ()):
+            if each not in came_from and allowed(each):
+                came_from[each] = node
+                waiting.append(each)
+    return None
