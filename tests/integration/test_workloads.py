@@ -114,6 +114,25 @@ def test_a_storm_of_connections(stack: LiveStack) -> None:
     assert record["status_delta"]["mysql1"]["Aborted_clients"] == 0
 
 
+def test_serializable_transactions_meet_no_anomaly_and_others_lose_updates(stack: LiveStack) -> None:
+    for workload in ("list-append", "bank"):
+        options = "append=read-modify-write " if workload == "list-append" else ""
+        record = bench(stack, workload, "--options", options + "isolation=SERIALIZABLE")
+        assert {check["verdict"] for check in record["checks"] if check["name"].startswith("no_")} == {"pass"}
+        assert record["metrics"]["lost_updates"] == record["metrics"]["stale_reads"] == 0
+        record = bench(stack, workload, "--options", options + "isolation=READ-COMMITTED")
+        assert record["metrics"]["lost_updates"] > 0 and record["metrics"]["stale_reads"] == 0
+
+
+@pytest.mark.long
+def test_a_healthy_cluster_reads_old_versions_and_in_the_end_all_nodes_agree() -> None:
+    with live_stack("galera3@11.8") as cluster:
+        record = bench(cluster, "list-append", "--options", "placement=all append=read-modify-write")
+    verdicts = {check["name"]: check["verdict"] for check in record["checks"]}
+    assert record["metrics"]["stale_reads"] > 0 and verdicts["no_stale_reads"] == "pass"
+    assert verdicts["no_divergence"] == verdicts["no_aborted_reads"] == verdicts["no_non_monotonic_reads"] == "pass"
+
+
 def test_a_script_of_the_users_own(stack: LiveStack, tmp_path: Path) -> None:
     path = tmp_path / "mine.lua"
     path.write_text(LUA)

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from sandbox.run import bench as run_module
 from sandbox.run.bench import EXIT_CODES, bench, tool_commit
 from sandbox.run.state import BenchRequest, followers, open_stack
 from sandbox.stack.protocol import EntryPoint, SettingProof
-from sandbox.workloads.common.model import Event, Parameters, Progress, Second, Session
+from sandbox.workloads.common.model import Event, Outcome, Parameters, Phase, Progress, Second, Session
 from sandbox.workloads.common.registry import NamedWorkload, find_workload, own_workload
 from sandbox.workloads.sysbench import Sysbench
 from unit.fake_stack import CLIENT, PASSWORD, FakeStack, captured, server
@@ -298,6 +298,27 @@ def test_a_check_of_the_workload_stands_in_the_record_and_fails_the_run(tmp_path
     record, _, _ = run_bench(FakeStack(), tmp_path, named)
     assert record.status == "failed" and record.reason == "sums: 7 is not 8"
     assert record.metrics.tps == 268.03
+
+
+class Observing(Sysbench):
+    """Whose load finds that the servers broke a promise, and leaves a file."""
+
+    @property
+    def leaves(self) -> Mapping[str, str]:
+        return {"history": "history.jsonl"}
+
+    def load(self, session: Session, phase: Phase, log: Path) -> Outcome:
+        log.with_name("history.jsonl").write_text("{}\n")
+        found = CheckRecord(name="no_lost_updates", verdict="fail", detail="3 lost updates")
+        return replace(super().load(session, phase, log), findings=(found,))
+
+
+def test_what_a_load_finds_of_the_servers_is_a_result_and_no_failure_of_the_run(tmp_path: Path) -> None:
+    named = NamedWorkload("observing", "help", Observing(script="oltp_write_only"))
+    record, folder, _ = run_bench(FakeStack(), tmp_path, named)
+    assert record.status == "ok" and record.reason is None
+    assert [check.verdict for check in record.checks if check.name == "no_lost_updates"] == ["fail"]
+    assert record.files["history"] == "history.jsonl"
 
 
 def test_the_file_of_the_users_own_workload_stands_in_the_record(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class BankTransactions:
             self._last_transfer += 1
             return [["w", each, [self._last_transfer, None]] for each in dice.sample(range(self._accounts), 2)]
 
-    def carry_out(self, link: history.Link, ops: history.Ops) -> history.Ops:
+    def carry_out(self, link: history.NodeLink, ops: history.Ops) -> history.Ops:
         """Reads account by account, as a report that takes several queries does."""
         if ops[0][0] == "r":
             return [["r", account, self._read(link, account)] for _, account, _ in ops]
@@ -52,7 +52,7 @@ class BankTransactions:
         """Of every account."""
         return [["r", account, None] for account in range(self._accounts)]
 
-    def _read(self, link: history.Link, account: int) -> list[int]:
+    def _read(self, link: history.NodeLink, account: int) -> list[int]:
         ((balance, version),) = link.execute("reads", READ, (account,))
         return [balance, version]
 

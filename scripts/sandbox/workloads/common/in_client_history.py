@@ -37,7 +37,7 @@ class Transactions(Protocol):
     def draw(self, dice: random.Random, read_only: bool) -> Ops:
         """The operations of the next transaction. Safe in any thread."""
 
-    def carry_out(self, link: "Link", ops: Ops) -> Ops:
+    def carry_out(self, link: "NodeLink", ops: Ops) -> Ops:
         """Executes them; returns them with what was read."""
 
     def kind_of(self, ops: Ops) -> str:
@@ -146,7 +146,7 @@ def _statements(tally: Tally) -> dict[str, int]:
     return {kind: tally.statements[kind] for kind in ("reads", "writes", "others")}
 
 
-class Link:
+class NodeLink:
     """A connection to one node, which counts what it sends."""
 
     def __init__(self, node: dict[str, Any], request: dict[str, Any], recorder: Recorder) -> None:
@@ -184,7 +184,7 @@ class Link:
         self._connection.close()
 
 
-def transact(link: Link, recorder: Recorder, process: int, transactions: Transactions, meant: Ops) -> str:
+def transact(link: NodeLink, recorder: Recorder, process: int, transactions: Transactions, meant: Ops) -> str:
     """One transaction; returns ``ok``, ``fail`` (rolled back) or ``info`` (unknown).
 
     Raises the error of a server that is not expected under contention, once it is recorded.
@@ -210,7 +210,7 @@ def transact(link: Link, recorder: Recorder, process: int, transactions: Transac
     return "ok"
 
 
-def work(link: Link, recorder: Recorder, number: int, request: dict[str, Any], transactions: Transactions) -> None:
+def work(link: NodeLink, recorder: Recorder, number: int, request: dict[str, Any], transactions: Transactions) -> None:
     """Transaction after transaction of one thread, until the time is over or its server fails.
 
     A process of unknown outcome may still take effect, so another one takes its place (Jepsen's rule).
@@ -224,7 +224,7 @@ def work(link: Link, recorder: Recorder, number: int, request: dict[str, Any], t
         process += request["threads"] if outcome == "info" else 0
 
 
-def agreed(links: Sequence[Link], transactions: Transactions) -> list[Ops]:
+def agreed(links: Sequence[NodeLink], transactions: Transactions) -> list[Ops]:
     """The state of each node, once all have the same; after a limit, whatever they have."""
     deadline_s = time.monotonic() + AGREE_LIMIT_S
     while True:
@@ -242,7 +242,7 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
     """The whole load. Raises the error of a server that cannot be asked."""
     recorder = Recorder(out, request["threads"])
     nodes = request["nodes"]
-    links = [Link(nodes[number % len(nodes)], request, recorder) for number in range(request["threads"])]
+    links = [NodeLink(nodes[number % len(nodes)], request, recorder) for number in range(request["threads"])]
     began_s = time.monotonic()
     request = {**request, "deadline_s": began_s + request["seconds"]}
     workers = [
@@ -257,7 +257,7 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
     for worker in workers:
         worker.join()
     seconds = time.monotonic() - began_s
-    ends = [Link(node, request, recorder) for node in request["servers"]]
+    ends = [NodeLink(node, request, recorder) for node in request["servers"]]
     first_process = 10 * recorder.whole.transactions + request["threads"]  # none that the load has used
     for process, (link, state) in enumerate(zip(ends, agreed(ends, transactions), strict=True), first_process):
         recorder.event("invoke", process, link.node, transactions.all_reads(), final=True)

@@ -35,7 +35,7 @@ class ListTransactions:
         with self._guard:
             return [self._op(dice, read_only or dice.random() < 0.5) for _ in range(count)]
 
-    def carry_out(self, link: history.Link, ops: history.Ops) -> history.Ops:
+    def carry_out(self, link: history.NodeLink, ops: history.Ops) -> history.Ops:
         """One statement for each operation; with ``overwrite``, the read before an append is recorded too."""
         done: history.Ops = []
         for name, key, value in ops:
@@ -66,11 +66,11 @@ class ListTransactions:
             self._active[place], self._appended[place] = self._last_key, 0
         return ["append", key, self._last_element]
 
-    def _read(self, link: history.Link, key: int) -> list[int]:
+    def _read(self, link: history.NodeLink, key: int) -> list[int]:
         rows = link.execute("reads", READ, (key,))
         return [int(element) for element in rows[0][0].split(",")] if rows else []
 
-    def _append(self, link: history.Link, key: int, element: int, seen: list[int]) -> None:
+    def _append(self, link: history.NodeLink, key: int, element: int, seen: list[int]) -> None:
         if self._overwrite:
             text = ",".join(map(str, [*seen, element]))
             link.execute("writes", OVERWRITE, (key, text, text))

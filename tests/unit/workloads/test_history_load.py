@@ -1,0 +1,170 @@
+"""List-append and bank: what runs in the client node, what it records, and what the run's record says of it."""
+
+import importlib
+import io
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pymysql
+import pytest
+
+from sandbox.results.isolation.history import read_history
+from sandbox.stack.protocol import EntryPoint
+from sandbox.workloads import bank, list_append
+from sandbox.workloads.bank import Bank
+from sandbox.workloads.common import history_load
+from sandbox.workloads.common.history_load import HistoryLoad
+from sandbox.workloads.common.model import Second, WorkloadError
+from sandbox.workloads.list_append import ListAppend
+from unit.fake_stack import CLIENT, PASSWORD, FakeStack, server
+from unit.workloads.serial_server import SerialServer
+from unit.workloads.test_sysbench import session_of
+
+COMMON = Path(history_load.__file__).parent
+LOADS: list[HistoryLoad] = [ListAppend(), ListAppend(append="read-modify-write"), Bank()]
+
+
+def in_client(load: HistoryLoad) -> tuple[ModuleType, ModuleType]:
+    """The shared module and the workload's own, which import each other from one folder."""
+    own = Path((bank if isinstance(load, Bank) else list_append).__file__).parent
+    sys.path[:0] = [str(COMMON), str(own)]
+    try:
+        shared = importlib.import_module("in_client_history")
+        return shared, importlib.import_module(f"in_client_{own.name}")
+    finally:
+        del sys.path[:2]
+
+
+def lines_of(load: HistoryLoad, there: SerialServer, monkeypatch: pytest.MonkeyPatch, seconds: int = 1) -> list[str]:
+    """What the program prints in front of a server."""
+    shared, own = in_client(load)
+    monkeypatch.setattr(pymysql, "connect", there.connect)
+    nodes = [{"name": name, "host": name, "port": 3306} for name in ("mysql1", "replica1")]
+    request = {
+        "nodes": nodes, "servers": nodes, "schema": "sbtest", "threads": 3, "seconds": seconds, "seed": 7,
+        "isolation": "READ-COMMITTED", "options": load.client_options(),
+    }  # fmt: skip
+    out = io.StringIO()
+    made = own.BankTransactions if isinstance(load, Bank) else own.ListTransactions
+    shared.main(made(**request["options"]), request, out)
+    return out.getvalue().splitlines()
+
+
+def judged(load: HistoryLoad, lines: Sequence[str], tmp_path: Path, **changed: Any) -> tuple[Any, list[Any]]:
+    """What the workload makes of those lines, and the events on the way."""
+    stack, events = FakeStack(load_lines=list(lines)), list[Any]()
+    session = session_of(stack, events, **changed)
+    load.prepare(session, tmp_path / "prepare.log")
+    return load.load(session, "measure", tmp_path / "load.log"), events
+
+
+@pytest.mark.parametrize("load", LOADS, ids=["list", "list-overwritten", "bank"])
+def test_one_transaction_at_a_time_shows_no_anomaly(
+    load: HistoryLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = SerialServer()
+    outcome, events = judged(load, lines_of(load, there, monkeypatch), tmp_path)
+    assert outcome.failure is None and {check.verdict for check in outcome.findings} == {"pass"}
+    assert outcome.metrics.lost_updates == outcome.metrics.fractured_reads == 0
+    assert outcome.metrics.transactions > 10 and len(outcome.metrics.by_kind) == 2
+    assert outcome.metrics.queries == there.statements and outcome.metrics.connections == 5
+    assert [event.second for event in events if isinstance(event, Second)] == [1]
+    history = (tmp_path / "history.jsonl").read_text().splitlines()
+    assert [json.loads(line)["index"] for line in history] == list(range(len(history)))
+    assert not any('"index"' in line for line in (tmp_path / "load.log").read_text().splitlines())
+    assert {txn.node for txn in read_history(history) if txn.final} == {"mysql1", "replica1"}
+    assert all(given["read_default_file"] == "/sandbox/app.cnf" for given in there.connected)
+
+
+@pytest.mark.parametrize("load", LOADS[1:], ids=["list-overwritten", "bank"])
+def test_writes_that_replace_each_other_break_the_promise_but_not_the_run(
+    load: HistoryLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome, _ = judged(load, lines_of(load, SerialServer(careless=True), monkeypatch), tmp_path)
+    assert outcome.failure is None and outcome.metrics.lost_updates > 0 and outcome.metrics.lost_writes > 0
+    assert {check.name: check.verdict for check in outcome.findings}["no_lost_updates"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "outcome", "failure"),
+    [
+        ("COMMIT", 1213, "fail", None),
+        ("COMMIT", 1180, "info", None),
+        ("COMMIT", 2013, "info", "error 2013: lost"),
+        ("UPDATE", 1020, "fail", None),
+        ("UPDATE", 1064, "fail", "error 1064: lost"),
+    ],
+)
+def test_an_error_decides_what_is_known_of_its_transaction(
+    statement: str, code: int, outcome: str, failure: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = SerialServer(fails={statement: pymysql.OperationalError(code, "lost")}, careless=True)
+    lines = lines_of(Bank(), there, monkeypatch)
+    ends = [json.loads(line) for line in lines if '"type": "fail"' in line or '"type": "info"' in line]
+    assert [(each["type"], each["error"]) for each in ends] == [(outcome, code)]
+    made, _ = judged(Bank(), lines, tmp_path)
+    assert made.failure == failure and bool(made.findings) is (failure is None)
+    if failure is None:
+        assert made.metrics.conflicts_by_code == {str(code): 1} and made.metrics.errors == 0
+
+
+def test_a_process_of_unknown_outcome_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = SerialServer(fails={"COMMIT": pymysql.OperationalError(1180, "lost")}, careless=True)
+    txns = read_history(line for line in lines_of(Bank(), there, monkeypatch) if line.startswith('{"index"'))
+    (unknown,) = [txn for txn in txns if txn.outcome == "info"]
+    later = [txn.process for txn in txns if txn.index > unknown.index and not txn.final]
+    assert unknown.process not in later and unknown.process + 3 in later
+
+
+def request_of(stack: FakeStack) -> dict[str, Any]:
+    """What the program was given last."""
+    found: dict[str, Any] = json.loads(stack.streamed[-1][-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("placement", "nodes"), [("writer", ["haproxy1"]), ("all", ["galera1", "galera2"])], ids=["writer", "all"]
+)
+def test_threads_stand_at_the_entry_point_or_at_every_server(placement: str, nodes: list[str], tmp_path: Path) -> None:
+    members = [server(f"galera{number}", family="mariadb", topology="galera") for number in (1, 2)]
+    stack = FakeStack(members=[*members, CLIENT])
+    entry = EntryPoint("haproxy1", "haproxy1", 3307, 1, "haproxy1:rw")
+    load = ListAppend.model_validate({"placement": placement, "isolation": "SERIALIZABLE"})
+    load.load(session_of(stack, entry=entry), "measure", tmp_path / "load.log")
+    request = request_of(stack)
+    assert [each["name"] for each in request["nodes"]] == nodes
+    assert [each["name"] for each in request["servers"]] == ["galera1", "galera2"]
+    assert (request["isolation"], request["seed"], request["seconds"]) == ("SERIALIZABLE", 7, 3)
+    assert PASSWORD not in json.dumps(stack.streamed)
+
+
+def test_the_warm_up_keeps_no_history_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = lines_of(Bank(), SerialServer(careless=True), monkeypatch)
+    outcome = Bank().load(session_of(FakeStack(load_lines=lines)), "warm-up", tmp_path / "warmup.log")
+    assert not outcome.findings and outcome.metrics.lost_updates is None
+    assert not (tmp_path / "history.jsonl").exists()
+
+
+def test_a_level_that_the_server_has_is_left_alone(tmp_path: Path) -> None:
+    stack = FakeStack(load_lines=[])
+    outcome = Bank().load(session_of(stack), "measure", tmp_path / "load.log")
+    assert request_of(stack)["isolation"] is None
+    assert outcome.failure == "the load failed with exit code 0: no summary"
+
+
+def test_the_programs_are_shipped_and_tables_made_anew(tmp_path: Path) -> None:
+    stack = FakeStack()
+    for _ in range(2):
+        record = Bank(accounts=3).prepare(session_of(stack), tmp_path / "prepare.log")
+        assert record is not None and not record.reused
+    assert set(stack.shipped) == {"in_client_history.py", "in_client_bank.py"}
+    asked = [text for _, text in stack.asked if "bank_accounts" in text]
+    assert len(asked) == 4 and asked[1] == "INSERT INTO bank_accounts VALUES (0, 100, 0), (1, 100, 0), (2, 100, 0)"
+    failing = replace(stack, fail_sql={"CREATE TABLE bank": (1142, "denied")})
+    with pytest.raises(WorkloadError, match="denied"):
+        Bank().prepare(session_of(failing), tmp_path / "prepare.log")
