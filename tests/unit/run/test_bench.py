@@ -315,7 +315,7 @@ class Observing(Sysbench):
 
 def test_what_a_load_finds_of_the_servers_is_a_result_and_no_failure_of_the_run(tmp_path: Path) -> None:
     named = NamedWorkload("observing", "help", Observing(script="oltp_write_only"))
-    record, folder, _ = run_bench(FakeStack(), tmp_path, named)
+    record, _, _ = run_bench(FakeStack(), tmp_path, named)
     assert record.status == "ok" and record.reason is None
     assert [check.verdict for check in record.checks if check.name == "no_lost_updates"] == ["fail"]
     assert record.files["history"] == "history.jsonl"
