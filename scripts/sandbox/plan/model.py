@@ -165,6 +165,8 @@ class PlanRequest:
     external: str | None = None
     cpuset: str | None = None
     """CPUs that each database node may use, such as ``0-1``."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(node, version) of those that were upgraded since: another one than their term's."""
     image: str | None = None
     """Image override for the first server: local reference or ``sha256:…``; it honours the same contract."""
 

@@ -1,7 +1,7 @@
 """Terms → Plan: which nodes, of which images, in which groups."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sandbox.errors import SandboxError, did_you_mean
@@ -33,7 +33,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
         what = "EXTERNAL= is given, but the profile has no term 'external'"
         step = "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db"
         raise SandboxError(what, "EXTERNAL is the address of the server that the term 'external' stands for", step)
-    builder = _Builder(library, available)
+    builder = _Builder(library, available, dict(request.versions))
     groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
     servers = [node for group in groups for node in group.servers]
     watching = [node for term in watchers for node in builder.stack_wide(term, servers)]
@@ -165,8 +165,9 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
 class _Builder:
     """Numbers nodes and gives each its image; numbers run through the whole stack."""
 
-    def __init__(self, library: Library, available: Availability) -> None:
-        self.library, self.available = library, available
+    def __init__(self, library: Library, available: Availability, versions: Mapping[str, str]) -> None:
+        """``versions``: of nodes that have another one than their term's."""
+        self.library, self.available, self.versions = library, available, versions
         self.counts: Counter[str] = Counter()
         self.server_ids = 0
         self.auxiliary: list[Node] = []
@@ -225,10 +226,20 @@ class _Builder:
         nodes = []
         for _ in range(count):
             node = self._node(component, component.name, spec, term.text, group, choice)
+            node = self._upgraded(term, node)
             self.server_ids += node.is_server
             number = self.server_ids if node.is_server else None
             nodes.append(replace(node, server_id=number, server_component=based_on, role=spec.role))
         return nodes
+
+    def _upgraded(self, term: Term, node: Node) -> Node:
+        """The node in the version that it has by now."""
+        version = self.versions.get(node.name)
+        if version is None:
+            return node
+        choice = choose_image(self.library.catalog, node.choice.key, version, self.available)
+        _check_version(term, node.component, choice)
+        return replace(node, choice=choice, user=node.component.spec.user or choice.user)
 
     def _auxiliary(self, component: Component, group: int | None, count: int, servers: Iterable[Node]) -> list[Node]:
         nodes = []

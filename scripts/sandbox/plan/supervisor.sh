@@ -2,6 +2,10 @@
 # PID 1 of a database node. usage: supervisor COMMAND…
 # The container ends with the server and with its exit code. A planned crash ends the server alone, so that its address answers at once
 # with RST: on USR1 it and all that it started are killed, and the container stays; on USR2 the command starts again.
+# A MySQL server may ask to be started again, by its exit code: for RESTART, and once it has cloned another one's data.
+
+export MYSQLD_PARENT_PID=$$ # or mysqld would refuse both
+readonly restart=16
 
 stop() { # the server itself, as it would get the signal as PID 1; where it crashed, there is nothing left to wait for
   [ -z "$crashed" ] || exit 143
@@ -30,6 +34,11 @@ while :; do
   while wait "$server" 2>/dev/null; code=$?; kill -0 "$server" 2>/dev/null; do # a signal ends the wait, too
     :
   done
+  if [ -z "$crashed" ] && [ "$code" = $restart ]; then
+    kill -KILL -- "-$server" 2>/dev/null # what stood beside the server starts with it
+    start "$@"
+    continue
+  fi
   [ -n "$crashed" ] || exit "$code"
   printf '%(%FT%TZ)T [supervisor] the server was killed on request\n' -1 >&2
   while [ -z "$again" ]; do

@@ -1,13 +1,16 @@
 """The means to break and mend one node: signals, pauses, its network namespace, its limits. Implements the protocol."""
 
+import io
 import json
 import re
+import tarfile
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from sandbox.errors import MachineError
 from sandbox.plan.compose import Identity
+from sandbox.plan.files import ROTATION_SQL
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.facts import engine_facts
@@ -22,6 +25,8 @@ _DEVICE = """\
 while read -r _ _ device _ at _; do [ "$at" != /var/lib/mysql ] || found=$device; done </proc/self/mountinfo
 printf '%s' "$found"
 """
+
+_EMPTYING = "find /var/lib/mysql -mindepth 1 -delete"
 
 
 def death(docker: Docker, container: Container) -> str:
@@ -46,6 +51,16 @@ def _inspected(docker: Docker, container: str, template: str) -> Any:
     if _ABSENT.search(answer.stderr):
         return None
     raise RefusedError(argv, answer)
+
+
+def _empty_file(path: str) -> str:
+    """A tar archive with an empty file that everybody may read."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        entry = tarfile.TarInfo(path.lstrip("/"))
+        entry.mode = 0o444
+        archive.addfile(entry)
+    return packed.getvalue().decode()
 
 
 class Control(NodeControl):
@@ -83,6 +98,15 @@ class Control(NodeControl):
     def start(self) -> None:
         self.unpause()
         self._docker.ask("start", self._id)
+
+    def empty_data(self) -> None:
+        if not self.state().startswith(("exited", "created")):
+            known = f"its container is {self.state()}"
+            raise MachineError(f"the data directory of {self.name} is in use", known, "try: make ps")
+        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volumes-from", self._id]
+        self._docker.ask("run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", _EMPTYING)
+        # It renews the passwords of a restored directory, and would fail in a new one, which has the right ones.
+        self._docker.ask("cp", "-", f"{self._id}:/", stdin=_empty_file(ROTATION_SQL))
 
     def disconnect(self) -> None:
         argv = ("network", "disconnect", "--force", self._network, self._id)

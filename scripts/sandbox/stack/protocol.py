@@ -173,6 +173,9 @@ class NodeControl(Protocol):
     def start(self) -> None:
         """Starts a container that has ended, without waiting for its server. Harmless when it runs."""
 
+    def empty_data(self) -> None:
+        """Removes all that is in the data directory of a container that has ended: it starts as a new one does."""
+
     def disconnect(self) -> None:
         """Unplugs it from the stack's network. Harmless when repeated."""
 
@@ -261,6 +264,13 @@ class RunningStack(Protocol):
 
     def control(self, node: str) -> NodeControl:
         """The means to break a node. SandboxError (exit 2) for an unknown one."""
+
+    def upgrade(self, node: str, version: str) -> None:
+        """Stops a server in order and starts one of another version on its data, in a container of its own.
+
+        Returns once it is started, without waiting for it. Raises SandboxError: exit 2 where the profile has no such
+        version; exit 4 where its image is not here (nothing is stopped then), or the engine refuses.
+        """
 
     def lacking(self) -> Mapping[str, str]:
         """What the engine's kernel cannot do of netem, tbf, iptables and write-limit, each with the reason."""

@@ -42,6 +42,7 @@ PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
 _LAST_LOOK_S = 0.1
 """For the answers that have arrived while another node was waited for."""
+UPGRADED = "upgraded"
 
 
 class Stack(RunningStack):
@@ -49,17 +50,28 @@ class Stack(RunningStack):
 
     def __init__(self, containers: Sequence[Container], docker: Docker) -> None:
         """``containers`` is every container of one project, at least one."""
-        self.containers, self.docker = tuple(containers), docker
+        self.docker = docker
+        self._take(containers)
         first = self.containers[0]
         self.project, self.checkout = first.project, first.checkout
         self.identity = Identity(first.project, first.checkout)
         self.name = stack_name(first.project, first.checkout)
-        self.profile, self.plan, self.inputs = first.profile, first.plan, first.inputs
-        self.members = [container for container in self.containers if container.kind != HELPER]
-        """The containers of the plan's nodes, without our helpers."""
+        self.profile, self.inputs = first.profile, first.inputs
         self.patience_s = PATIENCE_S
         """How long nodes that are asked at once may take, together."""
         self._sessions: dict[tuple[str, ...], SqlSession] = {}
+
+    def _take(self, containers: Sequence[Container]) -> None:
+        """``members``: the containers of the plan's nodes, without our helpers."""
+        self.containers = tuple(containers)
+        self.members = [container for container in self.containers if container.kind != HELPER]
+        self.__dict__.pop("_images", None)
+
+    @property
+    def plan(self) -> str:
+        """Hash of the plan; of a stack with upgraded servers, which is no single plan's any more, `UPGRADED`."""
+        known = {container.plan for container in self.members}
+        return next(iter(known)) if len(known) == 1 else UPGRADED
 
     @property
     def publisher(self) -> Container | None:
@@ -88,6 +100,10 @@ class Stack(RunningStack):
             did_you_mean(node, [container.node for container in self.members]),
             "try: make ps",
         )
+
+    def refresh(self) -> None:
+        """Finds the containers as they are now, where some were replaced. Raises SandboxError (exit 4) without any."""
+        self._take(self.refreshed().containers)
 
     @cached_property
     def _images(self) -> Mapping[str, Mapping[str, Any]]:
@@ -197,6 +213,12 @@ class Stack(RunningStack):
 
     def control(self, node: str) -> Control:
         return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
+
+    def upgrade(self, node: str, version: str) -> None:
+        from sandbox.stack.upgrade import upgrade  # here: it imports this module
+
+        made = upgrade(self, node, version)
+        self._take([made if each.node == node else each for each in self.containers])
 
     def lacking(self) -> Mapping[str, str]:
         return abilities.lacking(self.docker, self.client.image, self.identity)

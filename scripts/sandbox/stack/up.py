@@ -35,7 +35,7 @@ from sandbox.stack.snapshots.restore import (
     usable_base_directories,
 )
 from sandbox.stack.snapshots.take import Wish
-from sandbox.stack.stack import Stack
+from sandbox.stack.stack import UPGRADED, Stack
 from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
 
 _KNOWN_REFUSALS = {
@@ -261,7 +261,7 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
     else:
         what = f"the stack '{stack.name}' has the same profile, but other inputs"
         known = (
-            _input_differences(stack, plan)
+            ("some of its servers were upgraded since" if stack.plan == UPGRADED else _input_differences(stack, plan))
             or "a component, setting or image reference of the checkout has changed since"
         )
     return SandboxError(what, known, f"try: make down{option}   (or the same command with another NAME)")

@@ -134,11 +134,14 @@ def serve(breaker: Breaking, line: str) -> dict[str, Any]:
 def main(project: str) -> None:
     """Answers line by line; heals what is broken at the end of its input and on TERM, and prints what it could not."""
     docker = Docker()
-    breaker = Breaker(Stack(containers(docker, project), docker), is_able=True)
+    stack = Stack(containers(docker, project), docker)
+    breaker = Breaker(stack, is_able=True)
     for number in _ENDINGS:
         signal.signal(number, lambda *_: sys.exit(0))
     try:
         for line in sys.stdin:
+            if json.loads(line)["do"] == "prepare":
+                stack.refresh()  # an action may have given a node another container
             _say(serve(breaker, line))
     finally:
         for number in _ENDINGS:  # from here on nothing but KILL ends it; ignored, the clients would ignore them, too

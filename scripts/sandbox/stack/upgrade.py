@@ -1,0 +1,103 @@
+"""Gives a server another version: another container on the same data, with the same passwords, under the same name."""
+
+from dataclasses import replace
+from typing import Any
+
+from sandbox.errors import MachineError, SandboxError
+from sandbox.plan.compose import compose_document
+from sandbox.plan.model import Node, Plan, PlanRequest, UserFile
+from sandbox.plan.templates import PASSWORD_NAMES, Secrets
+from sandbox.stack.create import create, fill, start
+from sandbox.stack.engine import RefusedError
+from sandbox.stack.inventory import Container, containers
+from sandbox.stack.locks import locked_stack
+from sandbox.stack.naming import name_option
+from sandbox.stack.planning import planned
+from sandbox.stack.secrets import draw_secrets
+from sandbox.stack.stack import Stack
+
+_GROUP_NAME = "sed -n 's/^loose_group_replication_group_name *= *//p' {folder}/*.cnf | tr -d '\"'"
+
+
+def upgrade(stack: Stack, node: str, version: str) -> Container:
+    """Stops a server in order, and starts one of another version on its data; returns its container, not yet ready.
+
+    Raises SandboxError: exit 2 where the profile has no such version; exit 4 where its image is not here, which is
+    known before anything is stopped, or where the engine refuses: then the old server is started again.
+    """
+    old = stack.container(node)
+    plan = planned(_request(stack, old, version))
+    _refuse_absent(plan.node(node))
+    document = _document(stack, plan, node)
+    with locked_stack(stack.project, stack.name, lambda _: None) as lock:
+        stack.docker.ask("stop", "-t", str(old.about["grace_s"]), old.id)
+        try:
+            create(stack.docker, document, stack.project, lock)
+            new = _found(stack, node)
+            fill(stack.docker, document, [new], lock)
+        except RefusedError:
+            stack.docker.answer("start", old.id)  # unless it is gone by now
+            raise
+        start(stack.docker, [new], lock)
+        return _found(stack, node)
+
+
+def _found(stack: Stack, node: str) -> Container:
+    return next(each for each in containers(stack.docker, stack.project) if each.node == node)
+
+
+def _request(stack: Stack, old: Container, version: str) -> PlanRequest:
+    """The stack as it is, with this one change."""
+    given = stack.inputs
+    versions = {each.node: str(each.about["version"]) for each in stack.members if each.is_server}
+    return PlanRequest(
+        stack.profile,
+        tuple(given.assignments),
+        cnf=_user_file(stack, old) if given.cnf_name else None,
+        cpus=given.cpus,
+        memory=given.memory,
+        cpuset=given.cpuset,
+        versions=tuple((versions | {old.node: version}).items()),
+    )
+
+
+def _user_file(stack: Stack, old: Container) -> UserFile:
+    """What `CNF=` gave, read back: a stack keeps its name and hash only."""
+    text = stack.docker.ask("exec", old.id, "sh", "-c", "cat $(find /etc -name 99-user.cnf)")
+    return UserFile(stack.inputs.cnf_name or "", text, stack.inputs.cnf_sha256 or "")
+
+
+def _refuse_absent(node: Node) -> None:
+    if node.choice.source != "local":
+        term = f"{node.choice.key}@{node.series}"
+        raise MachineError(
+            f"{node.name} cannot be upgraded to {node.version}: its image {node.image} is not on this engine",
+            "an upgrade neither pulls nor builds, which would disturb what is measured",
+            f"try: make images PROFILE={term}",
+        )
+
+
+def _document(stack: Stack, plan: Plan, node: str) -> dict[str, Any]:
+    """The Compose file of this one service. What it shares with the others, and its data, is there: none is changed."""
+    document = compose_document(plan, _secrets(stack, plan, node), stack.identity)
+    service = {key: value for key, value in document["services"][node].items() if key != "depends_on"}
+    there = {
+        kind: {name: {"external": True, "name": f"{stack.project}_{name}"} for name in document[kind]}
+        for kind in ("networks", "volumes")
+    }
+    return {**document, **there, "services": {node: service}}
+
+
+def _secrets(stack: Stack, plan: Plan, node: str) -> Secrets:
+    """Those of the stack, read back from it; a certificate that a server signs itself is made anew."""
+    if plan.node(node).has_certificate("authority"):
+        what = f"{node} cannot be upgraded: its certificate is signed by an authority of the stack, which is not kept"
+        known = "components with certificates of their own, or none, can be"
+        raise SandboxError(what, known, f"try: make ps{name_option(stack.name)}")
+    passwords = stack.docker.ask("exec", stack.client.id, "cat", "/sandbox/passwords").split()
+    known = replace(draw_secrets(plan), **dict(zip(PASSWORD_NAMES, passwords, strict=True)))
+    group = plan.group_of(plan.node(node))
+    if group is None or group.topology != "gr":
+        return known
+    script = _GROUP_NAME.format(folder=plan.node(node).component.spec.config_dir)
+    return replace(known, uuid=stack.docker.ask("exec", stack.container(node).id, "sh", "-c", script).strip())
