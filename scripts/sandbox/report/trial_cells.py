@@ -27,6 +27,7 @@ NAMES = {
     "election_ms": "new writer seen",
     "brownout_ms": "brownout after it",
     "redundancy_ms": "whole again",
+    "join_ms": "joined again",
     "lag_max_ms": "largest lag",
 }
 """Figure → its name for the reader, in the order of a failover."""

@@ -170,6 +170,8 @@ class Metrics(Part):
     """From the end of the first outage to the first of five seconds whose p99 is below twice the baseline's."""
     redundancy_ms: float | None = None
     """From the first injection to the moment when every node is ready again and has caught up."""
+    join_ms: float | None = None
+    """From the start of a server by an action to the moment when every node is ready again: the longest."""
     lag_max_ms: float | None = None
     write_errors: int | None = None
     """Writes that failed or whose outcome is unknown, from the first injection on."""

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from sandbox.actions.rolling_restart import RollingRestart
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking, FaultRequest, Injection
 from sandbox.run.operator import Operator
@@ -144,7 +143,7 @@ class Conductor:
         nodes = aim.nodes.result()
         if aim.step.action is None:
             self._inject(aim, nodes)
-        elif isinstance(self._operator.begin(aim.step, nodes), RollingRestart):
+        elif self._operator.begin(aim.step, nodes).starts_servers:
             group = self._run.session.entry.group_index
             self._moving |= {node.name for node in self._run.nodes if node.group_index == group}
 

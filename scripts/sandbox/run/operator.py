@@ -28,9 +28,9 @@ class Operator:
         action, run = action_named(step.action or "", step.options), self._run
         group = run.session.entry.group_index
         servers = [node for node in run.nodes if node.is_server and node.has_container and node.group_index == group]
-        operation = Operation(run.stack, run.session.client, servers, nodes, self._ended)
         began_us = self._clock.probe_us(time.monotonic_ns())
         times = StepTimes(step, list(nodes), began_us, began_us)
+        operation = Operation(run.stack, run.session.client, servers, nodes, self._ended, times.joined_s)
         run.timeline.steps.append(times)
         thread = threading.Thread(target=self._perform, args=(action, operation, times), name=step.name, daemon=True)
         self._threads.append(thread)

@@ -112,6 +112,8 @@ class StepTimes:
     outcome: str | None = None
     """What an action did, or why it did not."""
     refused: bool = False
+    joined_s: list[float] = field(default_factory=list)
+    """How long each server that an action started took until it was ready, in seconds."""
 
 
 @dataclass

@@ -122,6 +122,7 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
     return Metrics(
         **{name: getattr(figures, name) for name in named},
         redundancy_ms=None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1),
+        join_ms=max((round(1000 * each, 1) for step in timeline.steps for each in step.joined_s), default=None),
         lag_max_ms=max(lags, default=None),
         write_errors=errors["writes"],
         read_errors=errors["reads"],

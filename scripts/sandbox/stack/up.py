@@ -261,9 +261,10 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
     else:
         what = f"the stack '{stack.name}' has the same profile, but other inputs"
         known = (
-            ("some of its servers were upgraded since" if stack.plan == UPGRADED else _input_differences(stack, plan))
+            _input_differences(stack, plan)
             or "a component, setting or image reference of the checkout has changed since"
         )
+        known = "some of its servers were upgraded since" if stack.plan == UPGRADED else known
     return SandboxError(what, known, f"try: make down{option}   (or the same command with another NAME)")
 
 

@@ -5,6 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -30,6 +31,8 @@ class Operation:
     servers: Sequence[StackNode]
     targets: Sequence[str]
     ended: threading.Event = field(default_factory=threading.Event)
+    joined_s: list[float] = field(default_factory=list)
+    """How long each server that an action started took until it was ready, in seconds."""
 
     @property
     def members(self) -> list[StackNode]:
@@ -82,6 +85,8 @@ class Action(BaseModel, ABC):
     """What an operator does. Its fields are its parameters, with their units in the names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    starts_servers: ClassVar[bool] = False
+    """Whether servers are started anew, and may have other addresses then."""
 
     @abstractmethod
     def perform(self, operation: Operation) -> str:

@@ -145,10 +145,15 @@ class Replica:
         modern = self._is_modern("8.0.23")
         return ("CHANGE REPLICATION SOURCE TO", "SOURCE") if modern else ("CHANGE MASTER TO", "MASTER")
 
-    def _is_modern(self, since: str) -> bool:
+    @property
+    def version(self) -> str:
+        """Its server's, such as ``8.4.3``."""
         if self._version is None:
             self._version = self.run("SELECT @@version AS version").get("version", "").partition("-")[0]
-        return at_least(self._version, since)
+        return self._version
+
+    def _is_modern(self, since: str) -> bool:
+        return at_least(self.version, since)
 
 
 def replication_password(operation: Operation) -> str:

@@ -6,8 +6,8 @@ from typing import Literal
 
 Scale = Literal["ratio", "difference"]
 TRIAL_TIMES = (
-    *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms"),
-    *("detection_ms", "election_ms", "brownout_ms", "redundancy_ms", "lag_max_ms", "lateness_p99_ms"),
+    *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms", "detection_ms"),
+    *("election_ms", "brownout_ms", "redundancy_ms", "join_ms", "lag_max_ms", "lateness_p99_ms"),
 )
 """Times of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
 TRIAL_COUNTS = ("write_errors", "read_errors", "lost", "phantom", "duplicate", "stale")

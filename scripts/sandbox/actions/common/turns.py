@@ -1,0 +1,54 @@
+"""Servers that go one after the other: in which order, and the wait until the group is whole again in between."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from sandbox.actions.common.model import ActionRefusedError, Operation
+from sandbox.stack.protocol import StackNode
+
+_LOOK_S = 0.2
+
+
+def writer_last(operation: Operation) -> list[StackNode]:
+    """The servers of the group: readers first, then writers; at the end those that the action was aimed at."""
+    roles, aimed_at = operation.stack.roles(), operation.targets
+    return sorted(operation.servers, key=lambda node: (roles.get(node.name) == "writer", node.name in aimed_at))
+
+
+def ready_nodes(operation: Operation) -> set[str]:
+    """Every node of the stack that is ready now."""
+    return {node for node, answer in operation.stack.readiness().items() if answer.ready}
+
+
+def in_turn(
+    operation: Operation, order: Sequence[StackNode], restart: Callable[[StackNode], object], limit_s: float
+) -> None:
+    """Does something to each server that starts it anew; the next one follows when all are ready again.
+
+    Raises ActionRefusedError where they are not, within the limit.
+    """
+    before = ready_nodes(operation)
+    for node in order:
+        restart(node)
+        wait_until_back(operation, node, before, limit_s, time.monotonic())
+
+
+def wait_until_back(
+    operation: Operation, node: StackNode, before: Collection[str], limit_s: float, started: float
+) -> float:
+    """Waits until all nodes that were ready before are so again, and notes how many seconds after the start that was.
+
+    ``started``: when the node was, on the monotonic clock. Raises ActionRefusedError where they are not, within the
+    limit.
+    """
+    if not operation.wait_for(lambda: not late(operation, before), limit_s, _LOOK_S):
+        text = f"not ready within {limit_s:g} s: {', '.join(late(operation, before))}"
+        raise ActionRefusedError(f"it stopped after {node.name}", text)
+    took_s = time.monotonic() - started
+    operation.joined_s.append(took_s)
+    return took_s
+
+
+def late(operation: Operation, wanted: Collection[str]) -> list[str]:
+    """Nodes of those that are not ready now."""
+    return [node for node, answer in operation.stack.readiness().items() if node in wanted and not answer.ready]

@@ -1,0 +1,125 @@
+"""Forced quorum: most members of a cluster are lost for good, and the rest is made its primary component."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from sandbox.actions.common.gtid import transactions
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.replication import Replica
+from sandbox.errors import MachineError
+from sandbox.stack.protocol import StackNode
+
+_FORCE_LIMIT_S = 60.0
+_GALERA = (
+    "SELECT MAX(IF(variable_name = 'wsrep_cluster_status', variable_value, NULL)) AS component,"
+    " MAX(IF(variable_name = 'wsrep_last_committed', variable_value, NULL)) AS committed"
+    " FROM {schema}.global_status WHERE variable_name IN ('wsrep_cluster_status', 'wsrep_last_committed')"
+)
+_GR = (
+    "SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, NULL)), 'OFFLINE') AS state,"
+    " COALESCE(2 * SUM(member_state IN ('ONLINE', 'RECOVERING')) > COUNT(*), 0) AS majority,"
+    " COALESCE(MAX(IF(member_id = @@server_uuid, member_role, NULL)), '') AS role"
+    " FROM performance_schema.replication_group_members"
+)
+
+
+class ForceQuorum(Action):
+    """Makes the survivors of a lost majority the primary component, from the most advanced of them on.
+
+    What the lost members alone had is given up. They join again when they return, as after any other absence.
+    """
+
+    wait_s: float = Field(default=30.0, ge=0, le=600, description="seconds for the survivors to notice the loss")
+
+    def perform(self, operation: Operation) -> str:
+        """Refused where any member that answers is in a primary component: there would be two."""
+        if operation.topology == "single":
+            return "nothing to do: asynchronous replication has no quorum"
+        survivors = [node for node in operation.members if node.name not in operation.targets]
+        survivors = [node for node in survivors if operation.answers(node)]
+        if not survivors:
+            known = f"lost: {', '.join(operation.targets)}"
+            raise ActionRefusedError("no member is left that answers", known)
+        primary = _in_galera if operation.topology == "galera" else _in_group
+        if not operation.wait_for(lambda: not _of_quorum(operation), self.wait_s):
+            names = ", ".join(_of_quorum(operation))
+            raise ActionRefusedError(f"the cluster has a quorum: {names}", "a second primary component would diverge")
+        return f"{primary(operation, survivors)} is the primary component's first member, of {_names(survivors)}"
+
+
+def _of_quorum(operation: Operation) -> list[str]:
+    """Members that answer and are in a component with a quorum."""
+    is_primary = _is_primary if operation.topology == "galera" else _has_majority
+    return [node.name for node in operation.members if operation.answers(node) and is_primary(operation, node)]
+
+
+def _galera(operation: Operation, node: StackNode) -> dict[str, str]:
+    schema = "information_schema" if node.family == "mariadb" else "performance_schema"
+    return Replica(operation, node).run(_GALERA.format(schema=schema))
+
+
+def _is_primary(operation: Operation, node: StackNode) -> bool:
+    return _galera(operation, node).get("component") == "Primary"
+
+
+def _in_galera(operation: Operation, survivors: Sequence[StackNode]) -> str:
+    """Source: Galera's manual, "Resetting the Quorum": on the node that committed last."""
+    first = max(survivors, key=lambda node: int(_galera(operation, node).get("committed") or -1))
+    Replica(operation, first).run("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
+    _wait_for_all(operation, survivors)
+    return first.name
+
+
+def _has_majority(operation: Operation, node: StackNode) -> bool:
+    state = Replica(operation, node).run(_GR)
+    return state.get("state") in ("ONLINE", "RECOVERING") and state.get("majority") == "1"
+
+
+def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
+    """Members that wait for the lost ones get another membership; those that have given up form the group anew.
+
+    Source: MySQL's manual, "Handling a Network Partition and Loss of Quorum" and "Restarting a Group".
+    """
+    waiting = [node for node in survivors if Replica(operation, node).run(_GR).get("state") == "ONLINE"]
+    able = waiting or list(survivors)
+    first = max(able, key=lambda node: transactions(Replica(operation, node).held()))
+    (_force if waiting else _bootstrap)(operation, first, waiting)
+    _wait_for_all(operation, survivors)
+    return first.name
+
+
+def _force(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> None:
+    """The variable is cleared again: while it is set, no member can start group replication."""
+    replica = Replica(operation, first)
+    addresses = [_address(operation, node) for node in waiting]
+    try:
+        replica.run(f"SET GLOBAL group_replication_force_members = '{','.join(addresses)}'", _FORCE_LIMIT_S)
+    finally:
+        replica.run("SET GLOBAL group_replication_force_members = ''")
+
+
+def _address(operation: Operation, node: StackNode) -> str:
+    return Replica(operation, node).run("SELECT @@group_replication_local_address AS address")["address"]
+
+
+def _bootstrap(operation: Operation, first: StackNode, _: Sequence[StackNode]) -> None:
+    """The forming script beside each other survivor then finds the group and joins it."""
+    replica = Replica(operation, first)
+    replica.run("STOP GROUP_REPLICATION", _FORCE_LIMIT_S)
+    try:
+        replica.run("SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION", _FORCE_LIMIT_S)
+    finally:
+        replica.run("SET GLOBAL group_replication_bootstrap_group = OFF")
+
+
+def _wait_for_all(operation: Operation, survivors: Sequence[StackNode]) -> None:
+    wanted = {node.name for node in survivors}
+    if not operation.wait_for(lambda: wanted <= {*_of_quorum(operation)}, _FORCE_LIMIT_S):
+        missing = ", ".join(sorted(wanted - {*_of_quorum(operation)}))
+        known = f"within {_FORCE_LIMIT_S:g} s of its being forced"
+        raise MachineError(f"no quorum on {missing}", known, "try: make ps")
+
+
+def _names(nodes: Sequence[StackNode]) -> str:
+    return ", ".join(node.name for node in nodes)
