@@ -19,6 +19,7 @@ SHIPPED = {
     *("unplug", "reset", "packet-loss", "slow-writer", "flapping"),
     *("slow-reader", "slow-disk-writer", "low-bandwidth", "high-latency"),
     *("promotion", "switchover", "rolling-restart", "link-cut-then-crash"),
+    *("join-empty", "join-kept", "leave", "lost-majority", "rolling-upgrade"),
 }
 UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|port|page)$")
 

@@ -171,6 +171,9 @@ class FakeStack:
         found: NodeControl = self.controls[node]
         return found
 
+    def upgrade(self, node: str, version: str) -> None:
+        raise MachineError(f"{node} cannot be upgraded to {version}", "it is a fake", "try: make ps")
+
     def lacking(self) -> Mapping[str, str]:
         return self.lacks
 

@@ -53,6 +53,10 @@ def steps_of(asked: list[BenchRequest]) -> list[Step]:
             {"fault": "partition", "options": ["away_from=proxies port=3306"], "target": "one-reader"},
             Step(at_s=10, fault="partition", target="one-reader", options={"away_from": "proxies", "port": "3306"}),
         ),
+        (
+            {"fault": "rolling-upgrade", "options": ["to=10.11"]},
+            Step(at_s=10, action="rolling-upgrade", options={"to": "10.11"}),
+        ),
         ({"fault": "switchover"}, Step(at_s=10, action="switchover")),
     ],
 )
@@ -80,6 +84,7 @@ def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[BenchRequest]) -
         ({"fault": "hang", "seconds": 3600}, "these faults are no schedule: steps.0.for"),
         ({"fault": "hang", "target": "same", "seconds": 5}, "these faults are no schedule: steps.0.target"),
         ({"fault": "hang", "options": ["waht=server"]}, "the fault hang has no option 'waht'"),
+        ({"fault": "join", "options": ["dta=empty"]}, "the action join has no option 'dta'"),
         ({"fault": "flapping", "seconds": 5}, "there is no fault 'flapping'"),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sandbox.actions.common.registry import action_named, action_names
 from sandbox.commands.bench import BenchLine, bench_request
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen
@@ -32,7 +33,9 @@ def command(
     target: Annotated[
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,
-    options: Annotated[list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")
+    ] = None,
     seconds: Annotated[float | None, typer.Option(help="How long it lasts (until writes are back for 5 s).")] = None,
     rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
     workload: Annotated[
@@ -59,16 +62,20 @@ def command(
 
 
 def _scenario(fault: str | None, target: str | None, options: Sequence[str], seconds: float | None) -> Scenario:
-    """The fault profile of that name; with a length or options, the fault alone, after a baseline."""
+    """The fault profile of that name; with a length or options, the fault or action alone, after a baseline."""
     if fault is None:
         step = "try: make trial FAULT=server-crash TARGET=writer"
         raise SandboxError("no FAULT was given", f"known: {', '.join(schedule_names())}", step)
     given = parse_options(options, EXAMPLE)
     if not given and seconds is None:
         return scenario_of([fault], target)
-    fault_named(fault, given)
+    kind = "action" if fault in action_names() else "fault"
+    if kind == "fault":
+        fault_named(fault, given)
+    else:
+        action_named(fault, given)
     lasting = None if seconds is None else length(seconds)
-    return scenario_of([{"at": length(FIRST_S), "fault": fault, "target": target, "for": lasting, **given}])
+    return scenario_of([{"at": length(FIRST_S), kind: fault, "target": target, "for": lasting, **given}])
 
 
 def _print(record: Record, folder: str, as_json: bool) -> None:

@@ -34,6 +34,11 @@ class ScriptedControl:
     def start(self) -> None:
         self.hears.append(f"start {self.name}")
 
+    def empty_data(self) -> None:
+        self.hears.append(f"empty {self.name}")
+        if self.fails == "empty":
+            raise MachineError("docker run failed", "no space left", "try: make ps")
+
 
 Answer = str | Mapping[str, str] | Exception | Callable[[], Mapping[str, str]]
 
@@ -71,10 +76,17 @@ class ScriptedGroup(FakeStack):
         self.unready: list[set[str]] = []
         """Nodes that are not ready, at each time when somebody looks."""
         self.password = "pw"
+        self.versions: dict[str, str] = {}
+        """Node → its own, where it is another one."""
+        self.shell = ExecResult(0, "", "")
+        """How a script in a node ends."""
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         if argv[0] == "sed":
             return ExecResult(0, f"{self.password}\n", "")
+        if argv[0] == "sh":
+            self.heard.append(f"run {node} {argv[2]}")
+            return self.shell
         if argv[0] not in ("mysql", "mariadb"):
             return super().run(node, argv, stdin, timeout_s)
         text = stdin or ""
@@ -86,7 +98,7 @@ class ScriptedGroup(FakeStack):
 
     def _said(self, node: str, text: str) -> ExecResult:
         if text.startswith("SELECT @@version"):
-            return ExecResult(0, f"{ROW}version: {self.version}-log\n", "")
+            return ExecResult(0, f"{ROW}version: {self.versions.get(node, self.version)}-log\n", "")
         answer = next((each for (who, start), each in self.says.items() if who == node and text.startswith(start)), {})
         answer = answer() if callable(answer) else answer
         if isinstance(answer, Exception):
@@ -94,6 +106,10 @@ class ScriptedGroup(FakeStack):
         if isinstance(answer, str):
             return ExecResult(1, "", answer)
         return ExecResult(0, ROW + "".join(f"{name}: {value}\n" for name, value in answer.items()), "")
+
+    def upgrade(self, node: str, version: str) -> None:
+        self.heard.append(f"upgrade {node} {version}")
+        self.versions[node] = f"{version}.6"
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         late = (self.unready.pop(0) if len(self.unready) > 1 else self.unready[0]) if self.unready else set()

@@ -14,7 +14,8 @@ from sandbox.errors import ExitCode, SandboxError
 
 def test_every_file_is_an_action_of_its_name() -> None:
     files = {path.stem.replace("_", "-") for path in Path(promote_module.__file__).parent.glob("*.py")}
-    assert set(action_names()) == files - {"--init--"} == {"promote", "rejoin", "rolling-restart", "switchover"}
+    expected = "promote rejoin rolling-restart switchover join force-quorum rolling-upgrade"
+    assert set(action_names()) == files - {"--init--"} == {*expected.split()}
     assert action_files()["promote"] is Promote
 
 
@@ -22,7 +23,7 @@ def test_every_file_is_an_action_of_its_name() -> None:
 def test_it_has_help_and_described_options(name: str) -> None:
     assert action_help(name).endswith(".") and len(action_help(name)) <= 120
     assert all(action_options(name).values())
-    assert all(option.endswith("_s") for option in action_options(name))
+    assert all(option.endswith("_s") or option in ("data", "to") for option in action_options(name))
 
 
 def test_a_name_and_its_options_make_an_action() -> None:

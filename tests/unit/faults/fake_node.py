@@ -145,6 +145,9 @@ class FakeNode(NodeControl):
             self.status = "running"
             self._run_server()
 
+    def empty_data(self) -> None:
+        self._called("empty_data")
+
     def disconnect(self) -> None:
         self._called("disconnect")
         self.at = None

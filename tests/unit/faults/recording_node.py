@@ -53,6 +53,9 @@ class RecordingNode(NodeControl):
     def start(self) -> None:
         self._act("start")
 
+    def empty_data(self) -> None:
+        self._act("empty_data")
+
     def disconnect(self) -> None:
         self._act("disconnect")
 

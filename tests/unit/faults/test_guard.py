@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +26,23 @@ SCRIPT = """\
 import sys
 sys.path[:0] = [{scripts!r}, {tests!r}]
 from sandbox.faults.common import guard
-from unit.faults.test_guard import FakeBreaker
+from unit.faults.test_guard import FakeBreaker, FoundStack
 guard.containers = lambda *_: ()
-guard.Stack = lambda *_: None
+guard.Stack = FoundStack
 guard.Breaker = lambda stack, is_able: FakeBreaker({log!r})
 guard.main(sys.argv[1])
 """
 NOT_HEALED = MachineError("not healed: hang on mysql1", "mysql1: no such device", "try: make heal")
+
+
+class FoundStack:
+    """A stack that is only looked for."""
+
+    def __init__(self, *_: object) -> None:
+        self.looks = 0
+
+    def refresh(self) -> None:
+        self.looks += 1
 
 
 class FakeBreaker:
@@ -233,20 +244,23 @@ def test_each_line_has_an_answer(log: Path, asked: dict[str, Any], answer: dict[
 def test_the_end_of_its_input_heals_all_and_says_what_it_could_not(
     log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    breaker = FakeBreaker(str(log))
+    breaker, found = FakeBreaker(str(log)), FoundStack()
     for name, value in {
         "containers": lambda *_: (),
-        "Stack": lambda *_: None,
+        "Stack": lambda *_: found,
         "Breaker": lambda *_, **__: breaker,
     }.items():
         monkeypatch.setattr(guard, name, value)
     before = {number: signal.getsignal(number) for number in guard._ENDINGS}
-    monkeypatch.setattr(sys, "stdin", io.StringIO('{"do": "inject", "key": "a"}\n{"do": "heal", "key": "stays"}\n'))
+    prepare = json.dumps({"do": "prepare", "key": "a", "request": asdict(REQUEST)})
+    lines = [prepare, '{"do": "inject", "key": "a"}', '{"do": "heal", "key": "stays"}']
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
     try:
         guard.main("project")
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [next(iter(each)) for each in said] == ["answer", "answer", "closed"]
+    assert [next(iter(each)) for each in said] == ["answer", "answer", "answer", "closed"]
+    assert found.looks == 1, "before a fault is prepared: an upgraded node has another container"
     assert said[-1] == {"closed": [*NOT_HEALED.lines(), 4]}

@@ -72,6 +72,21 @@ def test_what_attaches_follows_the_groups_version_where_it_can(profile: str, nod
     assert plan(profile).node(node).version == version
 
 
+def test_a_node_that_was_upgraded_has_its_own_version() -> None:
+    made = plan("cluster@8.0+replica1@8.4", versions=(("cluster2", "8.4"), ("replica1", "9.7")))
+    versions = {node.name: (node.version, node.image) for node in made.databases}
+    assert versions == {
+        "cluster1": ("8.0.46", "mysql:8.0.46"), "cluster2": ("8.4.11", "mysql:8.4.11"),
+        "cluster3": ("8.0.46", "mysql:8.0.46"), "replica1": ("9.7.2", "mysql:9.7.2"),
+    }  # fmt: skip
+    assert made.profile == "cluster@8.0+replica1@8.4"
+
+
+def test_a_version_that_is_none_is_refused_for_one_node_too() -> None:
+    with pytest.raises(SandboxError, match="no series for version"):
+        plan("mysql@8.0", versions=(("mysql1", "4.1"),))
+
+
 def test_a_replica_runs_the_server_of_its_group() -> None:
     assert plan("cluster+replica").node("replica1").server_component == "mysql"
 

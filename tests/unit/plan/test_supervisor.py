@@ -81,6 +81,16 @@ def test_a_planned_crash_kills_all_of_the_server_and_leaves_the_container(superv
     assert supervised.process.wait(10) == 7
 
 
+def test_a_server_that_asks_for_it_is_started_again_without_what_stood_beside_it(tmp_path: Path) -> None:
+    """As MySQL does for RESTART, and after a clone."""
+    asking = f"[ -e {tmp_path}/again ] || {{ sleep 60 & echo helper $!; touch {tmp_path}/again; exit 16; }}\n"
+    started = Supervised(tmp_path, "bash", "-c", f"{asking} echo parent $MYSQLD_PARENT_PID; exit 3")
+    assert started.process.stdout
+    helper, parent = (line.split() for line in started.process.stdout)
+    assert started.process.wait(10) == 3 and is_gone(int(helper[1]))
+    assert int(parent[1]) == started.process.pid, "or the server would refuse to end"
+
+
 def test_a_container_whose_server_crashed_can_be_stopped(supervised: Supervised) -> None:
     _, server = supervised.pids()
     supervised.process.send_signal(signal.SIGUSR1)

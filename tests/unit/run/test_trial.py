@@ -508,6 +508,25 @@ def with_action(
     return try_once(world, tmp_path, monkeypatch, steps=steps, **given)
 
 
+class Starting(Action):
+    """Starts two servers, which get other addresses."""
+
+    starts_servers: ClassVar[bool] = True
+
+    def perform(self, operation: Operation) -> str:
+        operation.joined_s.extend((4.25, 7.5))
+        return "two are back"
+
+
+def test_how_long_started_servers_took_is_a_figure(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, _, _ = with_action(world, tmp_path, monkeypatch, Starting())
+    assert record.metrics.join_ms == 7500, "the longest"
+    record, _, _ = with_action(world, tmp_path, monkeypatch, Done())
+    assert record.metrics.join_ms is None
+
+
 def test_an_action_is_a_step_with_its_outcome(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Done.performed.clear()
     record, _, said = with_action(world, tmp_path, monkeypatch, Done())

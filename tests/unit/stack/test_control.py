@@ -1,7 +1,9 @@
 """What breaks and mends one node: the engine's commands, none of them repeated where all is as it should be."""
 
+import io
 import json
 import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,6 +147,26 @@ def test_a_paused_node_runs_again_before_it_is_started(docker: FakeDocker, node:
     assert [call[0] for call in docker.calls if call[0] in ("unpause", "start")] == ["unpause", "start"]
     node.start()
     assert last(docker) == f"start {node._id}"
+
+
+def test_the_data_directory_is_emptied_with_the_volumes_of_a_container_that_has_ended(
+    docker: FakeDocker, node: Control
+) -> None:
+    docker.state("mysql1", "exited")
+    node.empty_data()
+    run, copy = docker.calls[-2:]
+    assert (run[:2], copy) == (("run", "--rm"), ("cp", "-", f"{node._id}:/"))
+    assert run[run.index("--volumes-from") + 1] == node._id and run[-1] == "find /var/lib/mysql -mindepth 1 -delete"
+    assert run[run.index("--network") + 1] == "none" and "sandbox.kind=helper" in run
+    with tarfile.open(fileobj=io.BytesIO(docker.inputs[-1].encode())) as archive:
+        (entry,) = archive.getmembers()
+    assert (entry.name, entry.size) == ("sandbox/renew.sql", 0), "new data have the right passwords"
+
+
+def test_a_data_directory_in_use_is_not_emptied(docker: FakeDocker, node: Control) -> None:
+    with pytest.raises(SandboxError) as refused:
+        node.empty_data()
+    assert refused.value.known == "its container is running" and not docker.called("run")
 
 
 def limited(docker: FakeDocker, cpus: float, memory: int) -> None:

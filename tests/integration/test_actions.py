@@ -1,0 +1,127 @@
+"""What operators do, on real servers: nodes join again, versions change, a lost majority is given up."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from integration.live import LiveStack, live_stack, run, sandbox
+
+pytestmark = [pytest.mark.docker, pytest.mark.own_stack, pytest.mark.long]
+LATE = "the probe was late"
+"""Why a trial beside other tests may be no measurement; what it found is there all the same."""
+
+
+def trial_of(stack: LiveStack, fault: str, *words: str) -> dict[str, Any]:
+    """The record of a trial whose actions were done, and in which nothing was lost."""
+    done = sandbox("trial", "-n", stack.name, "--fault", fault, *words, "--json", check=False)
+    record: dict[str, Any] = json.loads(done.stdout)
+    assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
+    checks = {check["name"]: (check["verdict"], check["detail"]) for check in record["checks"]}
+    for name in ("actions_done", "lost", "phantom", "duplicate", "divergence"):
+        assert checks[name][0] in ("pass", "skipped"), (name, checks[name])
+    assert record["trial"]["whole_ms"] is not None, "every node is ready again"
+    return record
+
+
+def versions(stack: LiveStack) -> set[str]:
+    """Of all servers, to two numbers."""
+    return {".".join(stack.sql(node, "select @@version").split(".")[:2]) for node in stack.servers}
+
+
+@pytest.mark.parametrize(
+    ("profile", "options"),
+    [
+        ("galera3", ()),
+        ("galera3", ("--set", "wsrep_sst_method=rsync")),
+        ("gr3@9.7", ()),
+        ("gr3@9.7+clone", ()),
+        ("mariadb@11.8+replica1", ()),
+    ],
+)
+def test_a_node_joins_without_data_and_with_its_data(profile: str, options: tuple[str, ...]) -> None:
+    with live_stack(profile, *options) as stack:
+        for fault in ("join-empty", "join-kept"):
+            record = trial_of(stack, fault)
+            assert record["metrics"]["join_ms"] > 0
+            (step,) = record["trial"]["steps"]
+        if "clone" in profile:
+            query = "select state from performance_schema.clone_status"
+            assert stack.sql(step["nodes"][0], query) == "Completed"
+
+
+def test_a_stack_that_was_restored_takes_a_node_without_data() -> None:
+    """Its servers renew their passwords as they start, which a new data directory would not survive."""
+    with live_stack("gr3@9.7") as stack:
+        restored = run(["docker", "exec", stack.container("gr1"), "sh", "-c", "cat /etc/mysql/conf.d/*.cnf"]).stdout
+        assert "init_file" in restored, "it starts from base data directories"
+        trial_of(stack, "join-empty")
+
+
+@pytest.mark.parametrize(
+    ("profile", "steps"),
+    [("galera3@10.5", ["10.11", "11.8"]), ("mariadb@10.5+replica1", ["10.11", "11.8"])],
+)
+def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
+    with live_stack(profile) as stack:
+        before = stack.containers()
+        for version in steps:
+            trial_of(stack, "rolling-upgrade", "--options", f"to={version}")
+            assert versions(stack) == {version}
+        assert {node for node, (_, each) in stack.containers().items() if each == before[node][1]} == {"client1"}
+        sandbox("restart", "--name", stack.name, "--node", stack.servers[0])
+        refused = sandbox("up", "--name", stack.name, "--profile", profile, check=False)
+        assert refused.returncode == 2 and "some of its servers were upgraded since" in refused.stderr
+
+
+@pytest.mark.parametrize("profile", ["galera3", "gr3@9.7"])
+def test_a_lost_majority_is_given_up_and_joins_again(profile: str) -> None:
+    with live_stack(profile) as stack:
+        record = trial_of(stack, "lost-majority")
+        loss, forced = record["trial"]["steps"]
+        assert len(loss["nodes"]) == 2 and not forced["refused"]
+        assert forced["began_ms"] < loss["began_ms"] + record["metrics"]["rto_ms"] < loss["healed_ms"]
+        assert record["trial"]["ledger"]["lost"]["count"] == 0
+
+
+def test_galera_restarts_inside_a_partition_and_beside_a_paused_node() -> None:
+    """Its forming folder is cut by no partition, and a paused node keeps its lock in it: neither is an own cluster."""
+    with live_stack("galera3") as stack:
+        for fault in ("partition", "hang"):
+            sandbox("fault", "-n", stack.name, "--fault", fault, "--target", "galera3")
+            try:
+                restarted_beside(stack, "galera3")
+                if fault == "partition":
+                    restarted_inside(stack, "galera3")
+            finally:
+                sandbox("heal", "-n", stack.name)
+            stack.start()
+            assert {stack.sql(node, "select count(*) from sbtest.marks") for node in stack.servers} == {"1"}
+            stack.sql("galera1", "drop table sbtest.marks")
+
+
+def restarted_beside(stack: LiveStack, apart: str) -> None:
+    """A member of the majority joins it again; only the majority takes writes."""
+    stack.sql_until(
+        "galera1",
+        "select @@wsrep_on and variable_value = 2 from information_schema.global_status "
+        'where variable_name = "wsrep_cluster_size"',
+        "1",
+    )
+    run(["docker", "restart", "-t", "30", stack.container("galera2")])
+    size = 'select variable_value from information_schema.global_status where variable_name = "wsrep_cluster_size"'
+    stack.sql_until("galera2", size, "2", seconds=120)
+    stack.sql("galera1", "create table sbtest.marks (id int primary key)")
+    stack.sql("galera1", "insert into sbtest.marks values (1)")
+    assert stack.role("galera1") == stack.role("galera2") == "writer", apart
+
+
+def restarted_inside(stack: LiveStack, apart: str) -> None:
+    """The one that is cut off sees in the folder that the others live: it waits for them, and takes no writes."""
+    run(["docker", "restart", "-t", "5", stack.container(apart)])
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        asked = run(["docker", "exec", stack.container(apart), "sh", "/sandbox/probe", "role"], check=False)
+        assert asked.stdout.strip() != "writer", "it is a cluster of its own"
+        time.sleep(1)

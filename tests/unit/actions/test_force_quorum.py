@@ -1,0 +1,112 @@
+"""A lost majority: the survivors become the primary component, once no other one is left, from the most advanced on."""
+
+import pytest
+
+from sandbox.actions.force_quorum import ForceQuorum
+from sandbox.errors import MachineError
+from unit.actions.scripted import Clock, ScriptedGroup, group, operation, refused
+from unit.fake_stack import server
+
+A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+GALERA, GR = "SELECT MAX(IF(variable_name = 'wsrep_cluster_status'", "SELECT COALESCE(MAX("
+
+
+def galera(lost: int = 3) -> ScriptedGroup:
+    """Five members, of which the first ones are lost; the others are in no primary component until it is forced."""
+    family = {"component": "galera", "topology": "galera", "family": "mariadb"}
+    stack = ScriptedGroup([server(f"galera{n}", **family) for n in range(1, 6)], {}, "11.8.6-MariaDB")
+    stack.dead = {f"galera{n}": "exited (137)" for n in range(1, lost + 1)}
+
+    def component(node: str, committed: str) -> dict[str, str]:
+        forced = any("pc.bootstrap" in text for _, text in stack.given)
+        return {"component": "Primary" if forced else "non-Primary", "committed": committed}
+
+    for number in range(lost + 1, 6):
+        name, committed = f"galera{number}", str(100 + number % 5)
+        stack.says[name, GALERA] = lambda name=name, committed=committed: component(name, committed)
+    return stack
+
+
+def lost(stack: ScriptedGroup) -> list[str]:
+    return list(stack.dead)
+
+
+def test_galera_goes_on_from_the_node_that_committed_last() -> None:
+    stack = galera()
+    said = ForceQuorum().perform(operation(stack, lost(stack)))
+    assert said == "galera4 is the primary component's first member, of galera4, galera5"
+    assert stack.given == [("galera4", "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")]
+
+
+def test_it_waits_until_the_survivors_notice(clock: Clock) -> None:
+    stack = galera()
+    unaware = stack.says["galera5", GALERA]
+    stack.says["galera5", GALERA] = {"component": "Primary", "committed": "100"}
+
+    def notice() -> None:
+        if clock.now >= 103:
+            stack.says["galera5", GALERA] = unaware
+
+    clock.then = notice
+    ForceQuorum().perform(operation(stack, lost(stack)))
+    assert 103 <= clock.now < 104
+
+
+def test_it_is_refused_beside_a_primary_component(clock: Clock) -> None:
+    """A minority that was only cut off from the others would be a second one."""
+    stack = galera(lost=0)
+    stack.says["galera1", GALERA] = {"component": "Primary", "committed": "100"}
+    error = refused(ForceQuorum(wait_s=5), operation(stack, ["galera1", "galera2", "galera3"]))
+    assert error.what == "the cluster has a quorum: galera1" and not stack.given
+
+
+def test_it_is_refused_where_nobody_is_left() -> None:
+    stack = galera(lost=5)
+    error = refused(ForceQuorum(), operation(stack, lost(stack)))
+    assert error.what == "no member is left that answers" and "galera5" in error.known
+
+
+def test_survivors_that_do_not_become_primary_are_an_error() -> None:
+    stack = galera()
+    stack.says["galera5", GALERA] = {"component": "non-Primary", "committed": "99"}
+    with pytest.raises(MachineError, match="no quorum on galera5"):
+        ForceQuorum().perform(operation(stack, lost(stack)))
+
+
+def members(states: dict[str, str], held: dict[str, str]) -> ScriptedGroup:
+    """A group whose other members are lost. ``states``: of the survivors, until the quorum is forced."""
+    stack = ScriptedGroup([server(f"gr{n}", component="gr", topology="gr") for n in range(1, 6)], {}, "9.7.0")
+    stack.dead = {node.name: "exited (137)" for node in stack.members if node.is_server and node.name not in states}
+
+    def state(name: str) -> dict[str, str]:
+        forced = any("force_members = 'gr" in text or "bootstrap_group = ON" in text for _, text in stack.given)
+        return {"state": "ONLINE" if forced else states[name], "majority": "1" if forced else "0"}
+
+    for name in states:
+        stack.says[name, GR] = lambda name=name: state(name)
+        stack.says[name, "SELECT @@gtid_executed"] = {"held": held[name]}
+        stack.says[name, "SELECT @@group_replication_local_address"] = {"address": f"{name}:13061"}
+    return stack
+
+
+def test_members_that_wait_for_the_lost_ones_get_another_membership() -> None:
+    stack = members({"gr4": "ONLINE", "gr5": "ONLINE"}, {"gr4": f"{A}:1-9", "gr5": f"{A}:1-10"})
+    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr5 is the primary component's first")
+    assert stack.given == [
+        ("gr5", "SET GLOBAL group_replication_force_members = 'gr4:13061,gr5:13061'"),
+        ("gr5", "SET GLOBAL group_replication_force_members = ''"),
+    ]
+
+
+def test_members_that_have_given_up_form_the_group_anew() -> None:
+    stack = members({"gr4": "ERROR", "gr5": "OFFLINE"}, {"gr4": f"{A}:1-9", "gr5": f"{A}:1-9"})
+    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr4 is the primary component's first")
+    assert [text for _, text in stack.given] == [
+        "STOP GROUP_REPLICATION",
+        "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
+        "SET GLOBAL group_replication_bootstrap_group = OFF",
+    ]
+
+
+def test_asynchronous_replication_has_no_quorum() -> None:
+    assert ForceQuorum().perform(operation(group())).startswith("nothing to do")
