@@ -28,6 +28,10 @@ class Join(Action):
     grace_s: float = Field(default=60.0, ge=0, le=600, description="seconds that its server may take to stop")
     ready_limit_s: float = Field(default=600.0, ge=1, le=3600, description="seconds for it to be ready again")
 
+    @property
+    def typical_s(self) -> float:
+        return self.away_s + {"kept": 10.0, "empty": 20.0}[self.data]
+
     def perform(self, operation: Operation) -> str:
         """One node after the other, where it is aimed at several."""
         nodes = [node for node in operation.servers if node.name in operation.targets]

@@ -16,6 +16,10 @@ class RollingRestart(Action):
     grace_s: float = Field(default=60.0, ge=0, le=600, description="seconds that a server may take to stop")
     ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for the group to be ready again")
 
+    @property
+    def typical_s(self) -> float:
+        return 30.0
+
     def perform(self, operation: Operation) -> str:
         """Readers first, so that the writer moves once at most."""
         order = writer_last(operation)

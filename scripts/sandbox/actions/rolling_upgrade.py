@@ -28,6 +28,10 @@ class RollingUpgrade(Action):
     to: Text = Field(description="version to upgrade to, such as 11.8")
     ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for the group to be ready again")
 
+    @property
+    def typical_s(self) -> float:
+        return 45.0
+
     def perform(self, operation: Operation) -> str:
         """Refused for a version that is older than a server's, and where every server has it already."""
         order = [node for node in writer_last(operation) if self._is_older(operation, node)]

@@ -33,9 +33,7 @@ def command(
     target: Annotated[
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,
-    options: Annotated[
-        list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")
-    ] = None,
+    options: Annotated[list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")] = None,
     seconds: Annotated[float | None, typer.Option(help="How long it lasts (until writes are back for 5 s).")] = None,
     rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
     workload: Annotated[

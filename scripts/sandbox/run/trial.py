@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
+from sandbox.actions.common.registry import action_named
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.guard import Guard
@@ -16,6 +17,7 @@ from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachabl
 from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
+from sandbox.run.schedule import Step
 from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, prove_settings
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
@@ -24,8 +26,8 @@ TAIL_S = 6.0
 """The probe goes on for so long after the stack is whole: a brownout ends with five good seconds."""
 PROBE_WEIGHT = 16
 """Of the client node beside a server's 1, while the probe runs; its load gives way within the node (`NICENESS`)."""
-TYPICAL_OUTAGE_S, TYPICAL_ACTION_S, TYPICAL_RETURN_S, OTHER_S = 5.0, 5.0, 6.0, 4.0
-"""For the estimate: an outage, an action, from the heal to whole again, and what comes before and after."""
+TYPICAL_OUTAGE_S, TYPICAL_RETURN_S, OTHER_S = 5.0, 6.0, 4.0
+"""For the estimate: an outage, from the heal to whole again, and what comes before and after."""
 _STATUS: Mapping[ExitCode, Status] = {
     ExitCode.BAD_INPUT: "failed",
     ExitCode.FAILED: "failed",
@@ -181,9 +183,14 @@ TRIAL_STEPS: dict[str, Callable[[Run], None]] = {
 
 def trial_s(trial: TrialRequest) -> float:
     """About how long a trial takes, without its stack's start: the schedule, the way back, the tail, the ledgers."""
-    typical = {True: TYPICAL_ACTION_S, False: BACK_S + TYPICAL_OUTAGE_S}
-    ends = [step.end_s or step.at_s + typical[step.action is not None] for step in trial.schedule.steps]
+    ends = [step.end_s or step.at_s + _typical_s(step) for step in trial.schedule.steps]
     return max(ends, default=0.0) + TYPICAL_RETURN_S + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
+
+
+def _typical_s(step: Step) -> float:
+    if step.action is not None:
+        return action_named(step.action, step.options).typical_s
+    return BACK_S + TYPICAL_OUTAGE_S
 
 
 def schema_of(entry: EntryPoint) -> str:

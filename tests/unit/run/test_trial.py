@@ -12,6 +12,7 @@ import pytest
 
 from sandbox.actions.common import model as actions_model
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.rejoin import Rejoin
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.results.record import Record, TrialRecord
 from sandbox.run import conductor, ledger, operator, probe, trial
@@ -656,7 +657,8 @@ def test_how_long_a_trial_takes() -> None:
     rest = trial.TYPICAL_RETURN_S + trial.TAIL_S + trial.OTHER_S
     assert lasts(Step(at_s=10, fault="hang", for_s=20)) == 30 + rest
     assert lasts(CRASH) == 10 + conductor.BACK_S + trial.TYPICAL_OUTAGE_S + rest
-    assert lasts(CRASH, Step(at_s=30, action="rejoin")) == 30 + trial.TYPICAL_ACTION_S + rest
+    assert lasts(CRASH, Step(at_s=30, action="rejoin")) == 30 + Rejoin().typical_s + rest
+    assert lasts(Step(at_s=10, action="join", options={"away_s": 100})) > 110 + rest
     assert lasts(CRASH, loaded=True) - lasts(CRASH) == 10
 
 

@@ -88,6 +88,11 @@ class Action(BaseModel, ABC):
     starts_servers: ClassVar[bool] = False
     """Whether servers are started anew, and may have other addresses then."""
 
+    @property
+    def typical_s(self) -> float:
+        """About how long it takes, for the estimate of a matrix."""
+        return 5.0
+
     @abstractmethod
     def perform(self, operation: Operation) -> str:
         """Does it; one sentence about what was done.

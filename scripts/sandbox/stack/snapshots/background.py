@@ -119,7 +119,8 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     for request in wanted["base_directories"]:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])
-        plan = planned(PlanRequest(**{**request, "assignments": tuple(request["assignments"])}))
+        tuples = {"assignments": tuple(request["assignments"]), "versions": ()}  # JSON knows lists only
+        plan = planned(PlanRequest(**{**request, **tuples}))
         base = ensure_base_directory(docker, plan, Identity(project, stack.checkout))
         done += [f"base data directory of {plan.profile}: {base.bytes >> 20} MiB"] if base else []
     return ", ".join(done)
