@@ -60,7 +60,7 @@ def killed_trial(stack: LiveStack, draw: random.Random) -> str:
     """Starts a trial and kills it at a random moment, every other time with its guard; what was done, in words."""
     fault, target, after_s = draw.choice(FAULTS), draw.choice(["writer", "galera2"]), draw.uniform(0.0, LATEST_S)
     with_guard = draw.random() < 0.5
-    words = [SANDBOX, "trial", "-n", stack.name, "--fault", fault, "--target", target, "--seconds", "4"]
+    words = [str(SANDBOX), "trial", "-n", stack.name, "--fault", fault, "--target", target, "--seconds", "4"]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         time.sleep(after_s)  # the moment itself: nothing is waited for
         for number in guards(stack) if with_guard else []:
