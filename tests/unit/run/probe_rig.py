@@ -19,7 +19,7 @@ FOLDER = CHECKOUT / "scripts" / "sandbox" / "run" / "in_client"
 
 
 def _load() -> ModuleType:
-    """Both modules are shipped into one folder, where the one imports the other."""
+    """Its modules are shipped into one folder, where they import each other."""
     sys.path.insert(0, str(FOLDER))
     try:
         return importlib.import_module("sandbox.run.in_client.probe")
@@ -28,7 +28,7 @@ def _load() -> ModuleType:
 
 
 probe = _load()
-links, streams = probe.links, probe.streams
+links, observers, streams = probe.links, probe.observers, probe.streams
 
 
 def error(code: int) -> Exception:

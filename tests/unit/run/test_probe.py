@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sandbox.results.trial.probe_log import read_probe_log
-from unit.run.probe_rig import FOLDER, FakeServer, FakeServers, probe, streams
+from unit.run.probe_rig import FOLDER, FakeServer, FakeServers, observers, probe, streams
 
 # Slots.
 
@@ -155,7 +155,9 @@ OFF = {"role": None, "state": None, "view": None}
 
 def observer(server: FakeServer, topology: str, family: str) -> Any:
     target = {"node": server.name, "address": server.name, "port": 3306, "topology": topology, "family": family}
-    return probe.Observer(target, {"user": "root", "password": "", "database": "sbtest"}, {server.name: server.name})
+    return observers.Observer(
+        target, {"user": "root", "password": "", "database": "sbtest"}, {server.name: server.name}
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,20 +203,20 @@ def test_a_server_that_does_not_answer_is_an_error_and_is_asked_again(servers: F
     watched = observer(a, "single", "mariadb")
     assert watched.ask()["error"] is None
     a.fails["SHOW"] = 1927
-    assert watched.ask() == {**probe.NOTHING, "error": "1927: error 1927"} and a.connections == 0
+    assert watched.ask() == {**observers.NOTHING, "error": "1927: error 1927"} and a.connections == 0
     a.fails = {"connect": 2003}
-    assert watched.ask() == {**probe.NOTHING, "error": "2003: error 2003"}
+    assert watched.ask() == {**observers.NOTHING, "error": "2003: error 2003"}
     a.fails.clear()
     assert watched.ask()["last_op"] == 17 and watched.ask()["error"] is None and a.opened == 2
 
 
 def test_a_line_of_an_observer_is_due_at_news_and_after_a_second() -> None:
-    answer = {**probe.NOTHING, "read_only": 0, "last_op": 7, "last_at_us": 5, "gtid": "a:1"}
-    assert probe.is_news(None, 0, answer)
-    assert not probe.is_news((0, answer), 999_999, {**answer, "gtid": "a:2", "last_at_us": 6})
-    assert probe.is_news((0, answer), 1_000_000, answer)
+    answer = {**observers.NOTHING, "read_only": 0, "last_op": 7, "last_at_us": 5, "gtid": "a:1"}
+    assert observers.is_news(None, 0, answer)
+    assert not observers.is_news((0, answer), 999_999, {**answer, "gtid": "a:2", "last_at_us": 6})
+    assert observers.is_news((0, answer), 1_000_000, answer)
     for changed in ({"read_only": 1}, {"role": "PRIMARY"}, {"error": "2003: gone"}, {"last_op": 8}, {"view": 2}):
-        assert probe.is_news((0, answer), 100_000, {**answer, **changed})
+        assert observers.is_news((0, answer), 100_000, {**answer, **changed})
 
 
 # The whole.

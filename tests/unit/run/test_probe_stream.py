@@ -138,7 +138,7 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     for slots in made:
         slots.close()
     for target in request["observe"]:
-        probe.Observer(target, {}, addresses)
+        probe.observers.Observer(target, {}, addresses)
     assert request["observe_interval_s"] == 0.1 and request["seconds_limit"] > 3600
     with pytest.raises(configparser.Error):
         probe.account("/none", "x")

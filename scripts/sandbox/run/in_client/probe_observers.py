@@ -1,0 +1,127 @@
+"""Runs in the client node beside probe.py: asks every server for its role, its state and its newest row."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pymysql.cursors import DictCursor
+
+if TYPE_CHECKING:
+    from sandbox.run.in_client import probe_links as links
+    from sandbox.run.in_client import probe_streams as streams
+else:
+    import probe_links as links  # shipped into the same folder
+    import probe_streams as streams
+
+GTID = {"mysql": "@@global.gtid_executed", "mariadb": "IF(@@global.log_bin, @@gtid_binlog_pos, @@gtid_current_pos)"}
+# read_only alone: super_read_only implies it, so it is off exactly where the application may write.
+OBSERVED = (
+    "SELECT @@global.read_only AS read_only, {gtid} AS gtid, newest.op_id AS last_op, "
+    "ROUND(UNIX_TIMESTAMP(newest.at) * 1000000) AS last_at_us FROM (SELECT 1) AS one "
+    "LEFT JOIN (SELECT op_id, at FROM ledger ORDER BY id DESC LIMIT 1) AS newest ON TRUE"
+)
+WSREP = (
+    "SHOW GLOBAL STATUS WHERE Variable_name IN "
+    "('wsrep_cluster_status', 'wsrep_local_state_comment', 'wsrep_cluster_size')"
+)
+NEWER, OLDER = "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"  # from MySQL 8.0.22 on, and before
+STATE = {
+    ("galera", "mysql"): WSREP,
+    ("galera", "mariadb"): WSREP,
+    ("gr", "mysql"): "SELECT MAX(IF(member_id = @@server_uuid, member_role, NULL)) AS role, "
+    "MAX(IF(member_id = @@server_uuid, member_state, NULL)) AS state, "
+    "COUNT(IF(member_state = 'UNREACHABLE', NULL, 1)) AS view "  # long before the group expels it
+    "FROM performance_schema.replication_group_members",
+    ("single", "mysql"): NEWER,
+    ("single", "mariadb"): "SHOW ALL SLAVES STATUS",
+}
+# A Galera node outside the primary component answers, too; none waits for what others have committed.
+SESSION = {"galera": "SET SESSION wsrep_dirty_reads = ON, wsrep_sync_wait = 0"}
+
+OBSERVER_TIMEOUT_S = 1.0
+NOTHING: dict[str, Any] = dict.fromkeys(
+    ("read_only", "role", "state", "view", "gtid", "last_op", "last_at_us", "error")
+)
+NEWS = ("read_only", "role", "state", "view", "error", "last_op")
+"""An answer that differs in one of these is written at once; any is after a second."""
+
+
+def standing(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Role, state and view of a server, as its topology has them."""
+    if topology == "gr":
+        return dict(rows[0])
+    if topology == "galera":
+        status = {row["Variable_name"]: row["Value"] for row in rows}
+        component = status.get("wsrep_cluster_status")
+        state = status.get("wsrep_local_state_comment") if component == "Primary" else component
+        return {"state": state, "view": int(status.get("wsrep_cluster_size", 0))}
+    running = [[row[name] for name in row if name.endswith(("_IO_Running", "_SQL_Running"))] for row in rows]
+    return {"state": ",".join("/".join(threads) for threads in running) or None}
+
+
+def is_news(written: tuple[int, dict[str, Any]] | None, now_us: int, answer: dict[str, Any]) -> bool:
+    """Whether a line is due: it differs from the one written last, or that was a second ago."""
+    if written is None or now_us - written[0] >= 1_000_000:
+        return True
+    return any(answer[name] != written[1][name] for name in NEWS)
+
+
+class Observer:
+    """Asks one server over a connection of its own, at every multiple of the interval that it can keep."""
+
+    def __init__(self, target: dict[str, Any], who: links.Account, addresses: dict[str, str]) -> None:
+        self._target, self._who, self._addresses = target, who, addresses
+        self._statement = ""
+        self._observed = OBSERVED.format(gtid=GTID[target["family"]])
+        self._link: links.Link | None = None
+
+    def ask(self) -> dict[str, Any]:
+        """The server's answer, or nothing but the error."""
+        deadline_s = time.monotonic() + OBSERVER_TIMEOUT_S
+        try:
+            return {**NOTHING, **self._answer(self._connected(deadline_s), deadline_s)}
+        except Exception as error:  # noqa: BLE001  (whatever it was: it is the answer)
+            self._disconnect()
+            return {**NOTHING, "error": f"{links.code_of(error)}: {error.args[-1] if error.args else ''}"}
+
+    def follow(self, interval_s: float, line: streams.Log, clock: streams.Clock, finished: threading.Event) -> None:
+        """Asks until the probe has ended; the time of an answer is when it was there."""
+        interval_us = round(interval_s * 1e6)
+        written = None
+        while not finished.wait((interval_us - clock() % interval_us) / 1e6):
+            answer = self.ask()
+            now_us = clock()
+            if is_news(written, now_us, answer):
+                written = (now_us, answer)
+                line("s", self._target["node"], now_us, json.dumps(answer, separators=(",", ":")))
+
+    def _answer(self, link: links.Link, deadline_s: float) -> dict[str, Any]:
+        answer = standing(self._target["topology"], link.execute(deadline_s, self._statement, kind=DictCursor))
+        (row,) = link.execute(deadline_s, self._observed, kind=DictCursor)
+        read_only = int(str(row["read_only"]).upper() not in ("0", "OFF"))  # a word from MariaDB 12 on
+        at_us = None if row["last_at_us"] is None else int(row["last_at_us"])
+        return {**answer, **row} | {"read_only": read_only, "gtid": row["gtid"].replace("\n", ""), "last_at_us": at_us}
+
+    def _connected(self, deadline_s: float) -> links.Link:
+        address = self._addresses[self._target["node"]]
+        if self._link is None or self._link.address != address:
+            self._disconnect()
+            self._link = links.Link(self._who, address, self._target["port"], deadline_s)
+            self._statement = self._in_its_words(self._link.version)
+            if setting := SESSION.get(self._target["topology"]):
+                self._link.execute(deadline_s, setting)
+        return self._link
+
+    def _in_its_words(self, version: str) -> str:
+        """The question about its state, in the words of the server's release."""
+        release = tuple(int(number) for number in re.findall(r"\d+", version)[:3])
+        statement = STATE[self._target["topology"], self._target["family"]]
+        return OLDER if statement == NEWER and release < (8, 0, 22) else statement
+
+    def _disconnect(self) -> None:
+        if self._link:
+            self._link.close()
+        self._link = None
