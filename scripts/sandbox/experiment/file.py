@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.experiment.definition import Change, Expected, Matrix
@@ -166,7 +166,8 @@ def _allowed(reason: Mapping[str, Any]) -> str:
     if not above:
         known = [name for name in Matrix.model_fields if name != "name"]
         return f"there is no such key at the top level; {did_you_mean(str(key), known)}"
-    model = {"conditions": Condition, "expected": Expected}.get(str(above[0]), Change)
+    models: dict[str, type[BaseModel]] = {"conditions": Condition, "expected": Expected}
+    model = models.get(str(above[0]), Change)
     where = "in a level" if model is Change else "there"
     return f"there is no such key {where}; {did_you_mean(str(key), model.model_fields)}"
 

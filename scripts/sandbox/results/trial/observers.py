@@ -73,9 +73,9 @@ def _noticed(seen: Sequence[tuple[int, Mapping[str, Any]]], t0_us: float) -> Ite
 
 
 def _misses(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    views = before.get("view"), now.get("view")
-    if None not in views:
-        return bool(views[1] < views[0])
+    view, left = before.get("view"), now.get("view")
+    if view is not None and left is not None:
+        return bool(left < view)
     ran, run = _io_threads(before), _io_threads(now)
     return len(ran) == len(run) and any(one == "Yes" != other for one, other in zip(ran, run, strict=True))
 
