@@ -17,7 +17,7 @@ _HEADER = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Measured:
     """One cell's runs against what was expected of them. ``values``: each, and whether it is only a lower bound."""
 
     expected: ExpectedPart
@@ -50,11 +50,11 @@ class Outcome:
         return "as expected" if self.met else f"differs by {least}{figure(self.off, sign='+')} {_unit(self.expected)}"
 
 
-def outcomes(part: MatrixPart, records: Sequence[Record]) -> list[Outcome]:
+def outcomes(part: MatrixPart, records: Sequence[Record]) -> list[Measured]:
     """Every expectation of every cell that can run, in the order of the file."""
     cells = {cell.name: cell for cell in part.cells if not cell.skipped}
     return [
-        Outcome(each, cells[name], list(_values(records, name, each.metric)))
+        Measured(each, cells[name], list(_values(records, name, each.metric)))
         for each in part.expected
         for name in each.cells
         if name in cells
@@ -79,7 +79,7 @@ def expected_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTa
     return [TrialTable("Expected and measured", note, [*factors, *_HEADER], rows, len(factors))] if rows else []
 
 
-def _row(outcome: Outcome) -> Sequence[str]:
+def _row(outcome: Measured) -> Sequence[str]:
     expected = outcome.expected
     tolerance = f"± {figure(expected.tolerance)}" if expected.tolerance else ""
     metric = f"{expected.metric.removesuffix('_ms')}, {_unit(expected)}"
@@ -99,7 +99,7 @@ def _range_text(expected: ExpectedPart) -> str:
 
 def expected_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
     """What each range is computed from; and where it is that of several cells, whether these are alike."""
-    alike: dict[tuple[str, str, str], list[Outcome]] = {}
+    alike: dict[tuple[str, str, str], list[Measured]] = {}
     for each in outcomes(part, records):
         expected = each.expected
         alike.setdefault((expected.metric, _range_text(expected), expected.because), []).append(each)
@@ -110,7 +110,7 @@ def expected_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
     ]
 
 
-def _flat(found: Sequence[Outcome]) -> str:
+def _flat(found: Sequence[Measured]) -> str:
     """``; flat: medians of 4 cells from 2,650 to 2,810 ms``, which differ by no more than the tolerance.
 
     Empty for fewer than two cells.

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.report.expected import (
-    Outcome,
+    Measured,
     expected_data,
     expected_notes,
     expected_sentence,
@@ -119,7 +119,7 @@ def test_met_is_within_the_widened_range(values: list[float], low: float, length
     expected = ExpectedPart(
         cells=[CRASH], metric="rto_ms", between=(low, low + length), tolerance=tolerance, because=""
     )
-    found = Outcome(expected, part().cells[0], [(value, False) for value in values])
+    found = Measured(expected, part().cells[0], [(value, False) for value in values])
     middle = sorted(values)[len(values) // 2]
     if len(values) % 2:
         nearest = min(max(middle, low), low + length)
