@@ -10,6 +10,9 @@ import pytest
 from sandbox.cli import main
 from sandbox.commands.common import completion
 from sandbox.places import CHECKOUT
+from sandbox.stack import stack as stacks
+from unit.stack.fake_docker import FakeDocker
+from unit.stack.small_stack import running_stack
 
 
 def asked(tmp_path: Path, *words: str) -> dict[str, str]:
@@ -74,6 +77,12 @@ def test_the_program_itself_answers_a_shell(tmp_path: Path) -> None:
 
 def test_make_fault_takes_no_profile() -> None:
     assert "isolated-writer" in completion.fault_or_profile("iso") and completion.fault("iso") == []
+
+
+def test_entry_points_are_those_of_running_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "all_stacks", lambda _: [running_stack(FakeDocker(), "cluster3+balancer")])
+    assert completion.entry("m") == ["members"] and completion.entry("balancer1:") == ["balancer1:ro"]
+    assert {"writer", "cluster2"} <= {*completion.entry("")}
 
 
 def test_stacks_and_nodes_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -125,7 +125,7 @@ class Sysbench(SysbenchLoad):
         return changed.model_copy(update={"script_options": {**self.script_options, **others}})
 
     def prepare(self, session: Session, log: Path) -> PreparationRecord | None:
-        """Ships the user's own script first, and the one around it where sysbench cannot draw keys or tables.
+        """Ships the user's own script first, and the one around it where there is one.
 
         Raises SandboxError (exit 2) for fewer tables than members that need one each.
         """
@@ -135,7 +135,7 @@ class Sysbench(SysbenchLoad):
             raise SandboxError(what, "with tables_per_member each of them has tables of its own", step)
         if self.text is not None:
             ship(session.stack, session.client, self._files)
-        if wrapped := self._wrapped(session.parameters):
+        if wrapped := self._wrapped(session):
             ship(session.stack, session.client, wrapped)
         return super().prepare(session, log)
 
@@ -171,8 +171,8 @@ class Sysbench(SysbenchLoad):
         return [*argv, f"--rand-seed={prepared.ROWS_SEED}", command]
 
     def load_argv(self, session: Session) -> list[str]:
-        """The script, or its wrapper where sysbench itself cannot draw the keys or the tables."""
-        wrapped = self._wrapped(session.parameters)
+        """The script, or its wrapper where there is one."""
+        wrapped = self._wrapped(session)
         script = f"{folder_of(wrapped)}/{WRAPPER}" if wrapped else self._path
         return self._argv(script, session.entry, session.parameters, session.parameters.threads)
 
@@ -207,8 +207,11 @@ class Sysbench(SysbenchLoad):
         """The script's name, or the path of the user's own script in the client node."""
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
-    def _wrapped(self, parameters: Parameters) -> Mapping[str, str]:
-        return wrapper(self._path, parameters.distribution == "zipfian", self.tables_per_member)
+    def _wrapped(self, session: Session) -> Mapping[str, str]:
+        """The script around it: sysbench 1.0 has no Zipf's distribution, and knows nothing of several members."""
+        before = ["zipfian"] if session.parameters.distribution == "zipfian" else []
+        after = ["member_tables"] if self.tables_per_member else []
+        return wrapper(self._path, before, [*after, *(["conflict_codes"] if session.entry.others else [])])
 
     def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
@@ -221,16 +224,15 @@ class Sysbench(SysbenchLoad):
         ]
 
 
-def wrapper(script: str, zipfian: bool, tables_per_member: bool) -> Mapping[str, str]:
-    """Files (path → text) whose WRAPPER runs a script, by name or path in the client node; none where it runs as it is.
+def wrapper(script: str, before: Sequence[str], after: Sequence[str]) -> Mapping[str, str]:
+    """Files (path → text) whose WRAPPER runs a script between others; none where there are no others.
 
-    sysbench 1.0 does not have Zipf's distribution: `zipfian.lua` comes first. `member_tables.lua` comes last.
+    ``script``: a name that sysbench knows, or a path in the client node; the others are files of ``common/``.
     """
-    if not (zipfian or tables_per_member):
+    if not (before or after):
         return {}
     call = "dofile" if script.endswith(".lua") else "require"
-    before, after = _lua("zipfian") if zipfian else "", _lua("member_tables") if tables_per_member else ""
-    return {WRAPPER: f'{before}{call}("{script}")\n{after}'}
+    return {WRAPPER: "".join([*map(_lua, before), f'{call}("{script}")\n', *map(_lua, after)])}
 
 
 def _lua(name: str) -> str:

@@ -62,9 +62,9 @@ def test_keys_by_zipfs_law_are_drawn_by_a_script_of_ours(tmp_path: Path) -> None
     Sysbench(script="oltp_read_write").load(session, "measure", tmp_path / "load.log")
     argv = load_argv(stack)
     assert argv[2].endswith(f"/{WRAPPER}") and "--rand-type=uniform" in argv
-    assert wrapper("oltp_read_write", True, False)[WRAPPER].endswith('\nrequire("oltp_read_write")\n')
-    assert wrapper("/tmp/x/mine.lua", True, False)[WRAPPER].endswith('\ndofile("/tmp/x/mine.lua")\n')
-    assert not wrapper("oltp_read_write", False, False)
+    assert wrapper("oltp_read_write", ["zipfian"], [])[WRAPPER].endswith('\nrequire("oltp_read_write")\n')
+    assert wrapper("/tmp/x/mine.lua", ["zipfian"], [])[WRAPPER].endswith('\ndofile("/tmp/x/mine.lua")\n')
+    assert not wrapper("oltp_read_write", [], [])
 
 
 def members_of(stack: FakeStack) -> EntryPoint:
@@ -78,7 +78,9 @@ def test_connections_are_spread_over_the_members_but_the_data_is_made_at_the_wri
     workload.prepare(session, tmp_path / "a.log")
     assert "--mysql-host=mysql1" in load_argv(stack)
     workload.load(session, "measure", tmp_path / "a.log")
-    assert "--mysql-host=mysql1,mysql2,mysql3" in load_argv(stack) and load_argv(stack)[2] == "oltp_write_only"
+    assert "--mysql-host=mysql1,mysql2,mysql3" in load_argv(stack)
+    shipped = stack.shipped[WRAPPER]
+    assert "@@hostname" not in shipped and "before_restart_event" in shipped and load_argv(stack)[2].endswith(WRAPPER)
 
 
 def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:

@@ -49,6 +49,13 @@ def test_the_summary_is_read() -> None:
     assert sum(count for _, count in output.buckets) == 1463
 
 
+def test_conflicts_have_codes_where_the_script_counts_them() -> None:
+    lines = captured("conflicts-mariadb-11.8")
+    assert read(*lines).metrics().conflicts_by_code is None
+    counted = read("conflicts of code 1213: 1100", *lines, "conflicts of code 1020: 50", "conflicts of code 1213: 8")
+    assert counted.metrics().conflicts_by_code == {"1213": 1108, "1020": 50}
+
+
 @pytest.mark.parametrize(
     ("name", "printed"), [("conflicts-mariadb-11.8", 71.83), ("conflicts-mysql-9.7", 92.42), ("rate", 0.54)]
 )

@@ -50,7 +50,7 @@ NEWS = ("read_only", "role", "state", "view", "error", "last_op")
 
 
 def standing(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Role, state and view of a server, as its topology has them."""
+    """Role, state and view of a server, as its topology has them; a group's is without those it does not reach."""
     if topology == "gr":
         return dict(rows[0])
     if topology == "galera":

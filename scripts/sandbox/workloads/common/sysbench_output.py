@@ -26,6 +26,7 @@ _SECOND = re.compile(
 _CODED = re.compile(r"FATAL: (?:.* returned error|error) (\d+)\b")
 _REPEATED = re.compile(r"\(last message repeated (\d+) times\)")
 _BUCKET = re.compile(r"\s*([0-9.]+) \|\**\s+(\d+)$")
+_CONFLICTS = re.compile(r"conflicts of code (\d+): (\d+)$")
 _TOTALS = "read|write|total|transactions|queries|ignored errors|reconnects|avg|max|total time"
 _TOTAL = re.compile(rf"\s+({_TOTALS}): +{_NUMBER}")
 
@@ -49,6 +50,8 @@ class SysbenchOutput(LoadOutput):
         """Of the histogram: upper value in ms, events."""
         self._totals: dict[str, float] = {}
         self._by_code: Counter[str] = Counter()
+        self._conflicts: Counter[str] = Counter()
+        """By code, where the script counts them (conflict_codes.lua)."""
         self._last_code: str | None = None
         self._first: str | None = None
         self._first_coded: str | None = None
@@ -71,6 +74,8 @@ class SysbenchOutput(LoadOutput):
             self.tps.append(second.tps)
         elif bucket := _BUCKET.match(line):
             self.buckets.append((float(bucket[1]), int(bucket[2])))
+        elif conflicts := _CONFLICTS.match(line):
+            self._conflicts[conflicts[1]] += int(conflicts[2])
         elif total := _TOTAL.match(line):
             self._totals.setdefault(total[1], float(total[2]))
         return second
@@ -116,5 +121,6 @@ class SysbenchOutput(LoadOutput):
             "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
             "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
             "conflicts": int(totals["ignored errors"]),
+            "conflicts_by_code": dict(self._conflicts) or None,
             "reconnects": int(totals["reconnects"]),
         }
