@@ -84,7 +84,7 @@ def run(commands: list[Any], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> li
 )
 def test_each_server_has_its_words(version: str, words: list[str], connected: Callable[..., FakeServer]) -> None:
     server = connected(version, {"SELECT W": [1], "SELECT M": [1]})
-    replica = applier.Replica(TARGET)
+    replica = applier.ReplicaApplier(TARGET)
     replica.stop()
     replica.start()
     assert replica.has_applied("0-1-7")
@@ -101,7 +101,7 @@ def test_it_stops_waits_starts_and_times(
 ) -> None:
     positions = [{"Gtid_IO_Pos": "0-1-6"}, {"Gtid_IO_Pos": "0-1-7"}, {"Slave_SQL_Running": "Yes"}]
     server = connected(MARIADB, {"SHOW SLAVE STATUS": positions, "SELECT MASTER": [0, 1]})
-    monkeypatch.setattr(applier, "Commands", lambda: Scripted(held_script()))
+    monkeypatch.setattr(applier, "CommandLines", lambda: Scripted(held_script()))
     *steps, waiting, last = run([], monkeypatch, capsys)
     assert steps == [{"stopped": True}, {"received": True}]
     assert waiting["node"] == "replica1" and waiting["still_s"] >= 0
@@ -142,7 +142,7 @@ def test_transactions_that_never_arrive_are_an_error(
     connected: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     connected(MARIADB, {"SHOW SLAVE STATUS": [{"Gtid_IO_Pos": ""}]})
-    monkeypatch.setattr(applier, "Commands", lambda: Scripted([{"held": "0-1-7", "limit_s": 0}]))
+    monkeypatch.setattr(applier, "CommandLines", lambda: Scripted([{"held": "0-1-7", "limit_s": 0}]))
     assert run([], monkeypatch, capsys)[-1] == {"error": "replica1: the relay log lacks transactions after 0 s"}
 
 

@@ -28,7 +28,7 @@ class EndedError(Exception):
     """The input has ended: nobody waits for an answer any more."""
 
 
-class Commands:
+class CommandLines:
     """The lines of the input as they come. ``ended`` is set with its end."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Commands:
         self._lines.put(None)
 
 
-class Replica:
+class ReplicaApplier:
     """One replica, asked as root over the network."""
 
     def __init__(self, target: Mapping[str, Any]) -> None:
@@ -143,7 +143,7 @@ def emit(**answer: Any) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def wait_until_received(replicas: list[Replica], commands: Commands, held: str, limit_s: float) -> None:
+def wait_until_received(replicas: list[ReplicaApplier], commands: CommandLines, held: str, limit_s: float) -> None:
     """Returns when every relay log has it. Raises RuntimeError past the limit, EndedError."""
     end = time.monotonic() + limit_s
     for replica in replicas:
@@ -154,7 +154,7 @@ def wait_until_received(replicas: list[Replica], commands: Commands, held: str, 
                 raise RuntimeError(f"{replica.name}: the relay log lacks transactions after {limit_s:g} s")
 
 
-def catch_up(replica: Replica, commands: Commands, held: str, limit_s: float) -> None:
+def catch_up(replica: ReplicaApplier, commands: CommandLines, held: str, limit_s: float) -> None:
     """Starts the applier, and says when it has applied the last transaction."""
     began = time.monotonic()
     try:
@@ -170,7 +170,7 @@ def catch_up(replica: Replica, commands: Commands, held: str, limit_s: float) ->
         emit(node=replica.name, caught_up_s=round(time.monotonic() - began, 4))
 
 
-def measure(replicas: list[Replica], commands: Commands) -> None:
+def measure(replicas: list[ReplicaApplier], commands: CommandLines) -> None:
     """The steps: stop, received, caught up; the next command begins the next one."""
     for replica in replicas:
         replica.stop()
@@ -186,8 +186,8 @@ def measure(replicas: list[Replica], commands: Commands) -> None:
 
 def main() -> None:
     """Arguments: the replicas as JSON."""
-    commands = Commands()
-    replicas = [Replica(target) for target in json.loads(sys.argv[1])]
+    commands = CommandLines()
+    replicas = [ReplicaApplier(target) for target in json.loads(sys.argv[1])]
     try:
         measure(replicas, commands)
     except (pymysql.MySQLError, OSError, RuntimeError) as error:
