@@ -70,7 +70,7 @@ def paused_percent(samples: ClusterSamples, since_us: float, until_us: float) ->
 
 def _paused_share(samples: Sequence[ClusterSample], since_us: float, until_us: float) -> float | None:
     counted = [(each.at_us, each.paused_ns) for each in samples if each.paused_ns is not None]
-    times, ns = (np.array(column, dtype=np.float64) for column in zip(*counted, strict=True)) if counted else ((), ())
+    times, ns = np.array(counted, dtype=np.float64).reshape(-1, 2).T
     if not len(times) or times[0] > since_us or times[-1] < until_us or until_us <= since_us:
         return None
     near = (np.searchsorted(times, since_us, "right") - 1, np.searchsorted(times, until_us, "left") + 1)

@@ -47,7 +47,7 @@ def test_the_two_queues_of_group_replication_count_together() -> None:
 def test_what_is_no_sample_of_a_cluster_is_left_out() -> None:
     missed = {"node": "g1", "slot": 2, "t_s": None, "status": None, "reason": "missed"}
     single = {"node": "mysql1", "t_s": 1.0, "status": {"Questions": 1}}
-    host = {"node": None, "slot": 1, "t_s": 1.0, "host": {}}
+    host: dict[str, Any] = {"node": None, "slot": 1, "t_s": 1.0, "host": {}}
     assert cluster_samples([*lines(missed, single, host), b'{"node": "g1", "sta', b"Killed"], PROBE_BEGAN_S) == {}
     assert queue_max({}, 0, 1) is None and paused_percent({}, 0, 1) is None
 
