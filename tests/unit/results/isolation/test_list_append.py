@@ -88,7 +88,7 @@ def test_a_write_read_halfway() -> None:
     script = Script()
     script.add(append(1, 1), append(1, 2), at=(0, 9))
     script.add(read(1, 1), at=(2, 3))
-    assert script.end(read(1, 1, 2)).found == {"intermediate_reads": 1, "g1c": 1}
+    assert script.end(read(1, 1, 2)).found == {"intermediate_reads": 1, "g_single": 1}
 
 
 def test_an_element_that_nobody_appended_or_that_is_there_twice() -> None:
