@@ -35,6 +35,12 @@ _CYCLES = ("g0", "g1c", "g_single", "g2_item")
 _DIRTY = ("aborted_reads", "intermediate_reads")
 _COUNTED = ("lost_updates", "lost_writes", "stale_reads", "fractured_reads", "non_monotonic_reads")
 
+_ALWAYS = {
+    "g0": "every level promises it: Adya 1999, PL-1",
+    "unexplained_reads": "every level shows only what was written",
+    "non_monotonic_reads": "a node commits in one order, and a later read begins later in it",
+    "divergence": "all nodes apply the same transactions",
+}
 _PL_2 = "READ COMMITTED promises it: Adya 1999, PL-2"
 _SNAPSHOT_READS = "all plain reads of a transaction are of one snapshot: MySQL manual, Consistent Nonlocking Reads"
 _LOCKED_READS = "SERIALIZABLE locks what it reads: MySQL manual, Transaction Isolation Levels"
@@ -53,7 +59,6 @@ class Guarantees:
     writes a value that it computed, so that a lost update replaces what another one wrote.
     """
 
-    topology: str
     level: Level
     snapshot_isolation: bool
     causal_reads: bool
@@ -62,8 +67,8 @@ class Guarantees:
 
     def promise(self, anomaly: str) -> str | None:
         """Why an anomaly must not occur; None where it may."""
-        if anomaly in ("divergence", "non_monotonic_reads", "unexplained_reads", "g0"):
-            return "every level promises it: all nodes apply the same transactions in one order"
+        if anomaly in _ALWAYS:
+            return _ALWAYS[anomaly]
         if anomaly == "stale_reads":
             return self._fresh()
         if anomaly in ("incompatible_orders", "lost_writes", "final_totals", "internal_inconsistencies"):
@@ -112,7 +117,6 @@ def guarantees_of(
     levels: list[Level] = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
     found = [node.get("transaction_isolation") or node.get("tx_isolation", "") for node in nodes]
     return Guarantees(
-        topology=topology,
         level=min((level for level in levels if level in found), key=levels.index, default="READ-UNCOMMITTED"),
         snapshot_isolation=all(node.get("innodb_snapshot_isolation") in ("ON", "1") for node in nodes),
         causal_reads=all(_causal(node, topology) for node in nodes),

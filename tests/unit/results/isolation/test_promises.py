@@ -47,7 +47,7 @@ def test_a_client_that_lets_the_server_extend_loses_nothing_at_any_level() -> No
 def test_the_weakest_node_counts() -> None:
     nodes = {"n1": SNAPSHOT, "n2": {"transaction_isolation": "READ-COMMITTED"}}
     made = guarantees_of(nodes, "galera", True, True)
-    assert made == Guarantees("galera", "READ-COMMITTED", False, False, True, True)
+    assert made == Guarantees("READ-COMMITTED", False, False, True, True)
 
 
 def test_a_broken_promise_fails_and_all_else_is_a_count() -> None:
