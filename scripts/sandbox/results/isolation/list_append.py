@@ -126,8 +126,7 @@ def _stale(history: ListHistory) -> Iterator[str]:
     never = 2**63
     for txn in history.committed:
         for key, elements in history.first_reads.get(txn.index, {}).items():
-            order = history.order.get(key, ())
-            missed = order[len(elements) :] if history.is_version(key, elements) else {*order} - {*elements}
+            missed = history.later(key, elements)
             if any(acked.get(each, never) < txn.began_ns for each in missed):
                 oldest = min(acked.get(each, never) for each in missed)
                 yield f"{txn}: key {key} misses a write acknowledged {(txn.began_ns - oldest) / 1e6:.1f} ms before"
@@ -145,14 +144,14 @@ def _fractured(history: ListHistory) -> Iterator[str]:
 def _half_seen(
     history: ListHistory, txn: Txn, reads: Mapping[Key, Elements], written: Mapping[int, Mapping[Key, list[Element]]]
 ) -> Txn | None:
-    sets = {key: frozenset(elements) for key, elements in reads.items()}
+    later = {key: frozenset(history.later(key, elements)) for key, elements in reads.items()}
     for elements in reads.values():
         for element in elements:
             writer = history.writer.get(element)
             if writer is None or writer.index == txn.index or writer.outcome == "fail":
                 continue
             for key, own in written[writer.index].items():
-                if key in sets and any(each in history.place and each not in sets[key] for each in own):
+                if not later.get(key, frozenset()).isdisjoint(own):
                     return writer
     return None
 
@@ -162,8 +161,7 @@ def _non_monotonic(history: ListHistory) -> Iterator[str]:
     latest: dict[tuple[int, Key], frozenset[Element]] = {}
     for txn in history.committed:
         for key, elements in history.first_reads.get(txn.index, {}).items():
-            missed = latest.get((txn.process, key), frozenset()) - {*elements}
-            if any(each in history.place for each in missed):
+            if not latest.get((txn.process, key), frozenset()).isdisjoint(history.later(key, elements)):
                 yield f"{txn}: key {key} lacks what this client had read before"
             latest[txn.process, key] = frozenset(elements)
 

@@ -88,6 +88,14 @@ class ListHistory:
         """Whether a list is a beginning of the order of versions."""
         return self.order.get(key, ())[: len(elements)] == elements
 
+    def later(self, key: Key, elements: Elements) -> Elements:
+        """Elements that came after a version.
+
+        Nothing of a list that is no version: where clients write lists that they computed, one that had read an older
+        list may have replaced it, and it is not known what it came before.
+        """
+        return self.order.get(key, ())[len(elements) :] if self.is_version(key, elements) else ()
+
 
 def appends_of(txn: Txn) -> dict[Key, list[Element]]:
     """What a transaction appends, by key, in its order."""

@@ -124,6 +124,19 @@ def test_a_client_no_longer_sees_what_it_saw() -> None:
     assert script.end(read(1, 1)).found == {"non_monotonic_reads": 1}
 
 
+def test_a_list_that_was_replaced_and_came_back_is_a_lost_update_and_nothing_else() -> None:
+    """[1] and [1, 2] are there; 3 replaces 2, then 4, which had read [1, 2], replaces 3."""
+    script = Script()
+    script.add(append(1, 1), append(2, 5), at=(0, 1))
+    script.add(read(1, 1), append(1, 2), append(2, 6), process=1, at=(10, 12))
+    script.add(read(1, 1, 2), process=2, at=(13, 14))
+    script.add(read(1, 1), append(1, 3), at=(11, 15))
+    script.add(read(1, 1, 3), read(2, 5, 6), process=2, at=(20, 21))
+    script.add(read(1, 1, 2), append(1, 4), at=(14, 25))
+    found = script.end(read(1, 1, 2, 4), read(2, 5, 6)).found
+    assert found == {"lost_updates": 1, "lost_writes": 1, "incompatible_orders": 1}
+
+
 def test_nodes_that_differ_in_the_end() -> None:
     script = Script()
     script.add(append(1, 1))
