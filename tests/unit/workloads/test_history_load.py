@@ -15,7 +15,6 @@ import pytest
 
 from sandbox.results.isolation.history import read_history
 from sandbox.stack.protocol import EntryPoint
-from sandbox.workloads import bank, list_append
 from sandbox.workloads.bank import Bank
 from sandbox.workloads.common import history_load
 from sandbox.workloads.common.history_load import HistoryLoad
@@ -26,12 +25,13 @@ from unit.workloads.serial_server import SerialServer
 from unit.workloads.test_sysbench import session_of
 
 COMMON = Path(history_load.__file__).parent
+FOLDER = COMMON.parent
 LOADS: list[HistoryLoad] = [ListAppend(), ListAppend(append="read-modify-write"), Bank()]
 
 
 def in_client(load: HistoryLoad) -> tuple[ModuleType, ModuleType]:
     """The shared module and the workload's own, which import each other from one folder."""
-    own = Path((bank if isinstance(load, Bank) else list_append).__file__).parent
+    own = FOLDER / ("bank" if isinstance(load, Bank) else "list_append")
     sys.path[:0] = [str(COMMON), str(own)]
     try:
         shared = importlib.import_module("in_client_history")
@@ -45,7 +45,7 @@ def lines_of(load: HistoryLoad, there: SerialServer, monkeypatch: pytest.MonkeyP
     shared, own = in_client(load)
     monkeypatch.setattr(pymysql, "connect", there.connect)
     nodes = [{"name": name, "host": name, "port": 3306} for name in ("mysql1", "replica1")]
-    request = {
+    request: dict[str, Any] = {
         "nodes": nodes, "servers": nodes, "schema": "sbtest", "threads": 3, "seconds": seconds, "seed": 7,
         "isolation": "READ-COMMITTED", "options": load.client_options(),
     }  # fmt: skip

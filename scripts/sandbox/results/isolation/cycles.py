@@ -2,7 +2,7 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,14 +55,14 @@ def _components(edges: Collection[Edge]) -> dict[int, int]:
 
 def _closed_in(component: Mapping[int, int], through: Iterable[Edge], edges: Collection[Edge]) -> list[Cycle]:
     """One cycle for each component that has an edge of ``through`` inside."""
-    inside = {}
+    inside: dict[int, Edge] = {}
     for first, second in sorted(through):
         if component[first] == component[second]:
             inside.setdefault(component[first], (first, second))
     following = _following(edge for edge in edges if component[edge[0]] in inside)
     found = []
     for number, (first, second) in inside.items():
-        if path := _path(following, second, first, lambda node, number=number: component.get(node) == number):
+        if path := _path(following, second, first, component, (number, number)):
             found.append([first, *path])
     return found
 
@@ -72,12 +72,12 @@ def _single(
 ) -> list[Cycle]:
     """One cycle for each read-write edge whose end leads back to its beginning by other edges alone."""
     following, rank = _following(flow), _ranks(flow, both)
+    place = {node: rank[number] for node, number in both.items()}
     found = []
     for first, second in sorted(given.rw):
         if all_edges[first] != all_edges[second] or first not in both or second not in both:
             continue
-        limit = rank[both[first]]
-        if path := _path(following, second, first, lambda node, limit=limit: rank[both[node]] <= limit):
+        if path := _path(following, second, first, place, (place[second], place[first])):
             found.append([first, *path])
     return found
 
@@ -114,21 +114,31 @@ def _following(edges: Iterable[Edge]) -> dict[int, list[int]]:
 
 
 def _path(
-    following: Mapping[int, Sequence[int]], start: int, end: int, allowed: Callable[[int], bool]
+    following: Mapping[int, Sequence[int]],
+    start: int,
+    end: int,
+    place: Mapping[int, int],
+    within: tuple[int, int],
 ) -> list[int] | None:
-    """The shortest path over allowed nodes, both ends included; None without one."""
+    """The shortest path over nodes whose place is within two bounds, both ends included; None without one."""
+    lowest, highest = within
     came_from: dict[int, int | None] = {start: None}
     waiting = deque([start])
     while waiting:
         node = waiting.popleft()
         if node == end:
-            path, at = [], node
-            while at is not None:
-                path.append(at)
-                at = came_from[at]
-            return path[::-1]
+            return _back(came_from, end)
         for each in following.get(node, ()):
-            if each not in came_from and allowed(each):
+            if each not in came_from and lowest <= place[each] <= highest:
                 came_from[each] = node
                 waiting.append(each)
     return None
+
+
+def _back(came_from: Mapping[int, int | None], end: int) -> list[int]:
+    path: list[int] = []
+    at: int | None = end
+    while at is not None:
+        path.append(at)
+        at = came_from[at]
+    return path[::-1]

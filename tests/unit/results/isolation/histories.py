@@ -8,7 +8,7 @@ from sandbox.results.isolation.history import Txn, TxnOutcome
 from sandbox.results.isolation.list_append import anomalies
 from sandbox.results.isolation.lists import ListHistory
 
-Op = list[Any]
+Op = Sequence[Any]
 
 
 def append(key: int, element: int) -> Op:

@@ -60,7 +60,8 @@ def test_transfers_one_after_the_other_show_nothing(seed: int, count: int) -> No
 def test_a_transfer_on_top_of_an_old_version_is_a_lost_update(seed: int, count: int) -> None:
     dice, bank = random.Random(seed), Bank()
     for _ in range(count):
-        bank.transfer(*dice.sample(range(3), 2))
+        first, second = dice.sample(range(3), 2)
+        bank.transfer(first, second)
     old = bank.state
     bank.transfer(0, 1)
     bank.transfer(0, 2, based_on=old)
