@@ -21,7 +21,7 @@ def test_the_next_one_follows_when_all_are_ready_again(clock: Clock) -> None:
     stack = group(replicas=1)
     stack.unready = [set(), {"replica1"}, {"mysql1", "replica1"}, set()]
     RollingRestart().perform(operation(stack))
-    assert clock.now == pytest.approx(101), "two looks, each half a second"
+    assert clock.now == pytest.approx(100.4), "two looks, each a fifth of a second"
 
 
 def test_one_that_was_not_ready_before_is_not_waited_for() -> None:

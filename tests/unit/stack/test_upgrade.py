@@ -38,6 +38,9 @@ class Engine(FakeDocker):
             self.containers[f"{key}-again"] = self.containers.pop(key)
         return made
 
+    def _stop(self, argv: tuple[str, ...], stdin: str | None) -> Any:
+        return self._become("exited", ("stop", *argv[3:]))
+
     def document(self) -> dict[str, Any]:
         """The file that Compose was given last."""
         found: dict[str, Any] = yaml.safe_load(next(text for text in reversed(self.inputs) if "services:" in text))
