@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 LIBRARY = load_library(CHECKOUT)
 COMPONENTS = LIBRARY.components.names()
 EXTERNAL = "mysql://user@db.example.net:3306/sbtest"
-SECRETS = [*PLACEHOLDER.passwords(), PLACEHOLDER.server_key]
+SECRETS = [*PLACEHOLDER.passwords(), PLACEHOLDER.server_key, PLACEHOLDER.ssh_key]
 """What must be seen by the user of a container alone."""
 
 _ONLINE = Availability(registry=lambda: True)

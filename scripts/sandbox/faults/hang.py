@@ -20,6 +20,9 @@ class Hang(Fault):
         default="container", description="what stops: every process of the container, or the server alone"
     )
 
+    def befalls_host(self) -> bool:
+        return self.what == "container"
+
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         if self.what == "server" and node.kind not in SERVERS:
             known = f"{node.name} is a {node.kind}: only its container can"

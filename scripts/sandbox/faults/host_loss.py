@@ -19,6 +19,9 @@ class HostLoss(Fault):
     kinds: ClassVar[frozenset[Kind]] = NODES
     ending: ClassVar[Ending] = "ends the container"
 
+    def befalls_host(self) -> bool:
+        return True
+
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         start_helper(node)
         return {}

@@ -14,6 +14,9 @@ class Unplug(Fault):
 
     kinds: ClassVar[frozenset[Kind]] = NODES
 
+    def befalls_host(self) -> bool:
+        return True
+
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
         node.disconnect()
 

@@ -156,8 +156,9 @@ def _volume(file: _File, node: Node, entry: str) -> str:
     name, target = entry.split(":", 1)
     body = dict(node.component.volumes.get(name) or {})
     scope = body.pop("x-scope", "node")
-    full = f"{node.name}-{name}" if scope == "node" else f"{node.component.name}-{node.group_index}-{name}"
-    file.volumes[full] = body
+    owner = {"node": node.name, "database": node.watches, "group": f"{node.component.name}-{node.group_index}"}[scope]
+    full = f"{owner}-{name}"
+    file.volumes.setdefault(full, body)
     return f"{full}:{target}"
 
 

@@ -39,6 +39,8 @@ class Auxiliary(ServiceSpec):
 
     image: str
     per: Literal["node", "database", "stack"]
+    shares_host: bool = False
+    """Whether the node of a database stands for a process of that one's host: what befalls the host befalls both."""
 
 
 class ReplicationSource(Declared):
@@ -54,13 +56,14 @@ class ReplicationSource(Declared):
 class Servers(Declared):
     """What a component needs from the servers of its group that belong to ``family``.
 
-    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does.
+    ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does. Without
+    it every version works.
     """
 
     family: Literal["mysql", "mariadb"]
-    before: str
-    suggested: str
-    why: str
+    before: str | None = None
+    suggested: str = ""
+    why: str = ""
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
 
 
@@ -93,6 +96,10 @@ class ComponentSpec(ServiceSpec):
     based_on: str | dict[str, str] | None = None
     attaches: Literal["group", "stack"] | None = None
     attaches_to: list[str] | None = None
+    needs: str | None = None
+    """Component of which its group must have at least one."""
+    alone: bool = False
+    """Whether a group can have only one of it."""
     servers: Servers | None = None
     note: str = ""
     """Template of what `plan` prints about it next to its role; empty: nothing."""
@@ -114,6 +121,8 @@ class ComponentSpec(ServiceSpec):
     entrypoint: list[str] = Field(default_factory=list)
     """Of a database: the words that start it in its image; a fragment's own ``entrypoint`` comes before them."""
     certificate: Certificate | None = None
+    ssh_key: bool = False
+    """Whether its nodes log in to each other, by a key of the stack's own."""
     grace_s: int = 10
     credential_rotation: str | None = None
     """Template of the SQL that gives a server restored from a snapshot new passwords; None: it cannot be restored."""

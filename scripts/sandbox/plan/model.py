@@ -66,6 +66,12 @@ class Node:
         """Whether it is a database server: of the database term or a replica."""
         return self.kind in ("database", "replica")
 
+    @property
+    def host_of(self) -> str | None:
+        """Name of the database on whose host it stands; None where it has a host of its own."""
+        auxiliary = self.component.spec.auxiliary.get(self.service)
+        return self.watches if auxiliary and auxiliary.shares_host else None
+
     @cached_property
     def settings(self) -> frozenset[str]:
         """Names of the settings in effect on this node."""

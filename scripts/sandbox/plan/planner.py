@@ -192,6 +192,7 @@ class _Builder:
             nodes = self._nodes(term, component, term.count or component.spec.count, index, version)
             group = _with_attached(group, component, tuple(nodes))
         for term, component in draft.members:
+            _check_company(term, component, draft)
             _check_servers(term, component, group)
         group = apply.settings(group, self.library)
         for _, component in draft.members:
@@ -272,10 +273,21 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
         raise SandboxError(what, f"the requested version is {choice.version}", step)
 
 
+def _check_company(term: Term, component: Component, group: _Draft) -> None:
+    """Refuses an attached component whose group lacks what it needs, or has more of it than the one it may have."""
+    name, needed = group.component.name, component.spec.needs
+    if needed and not any(each.name == needed for each, _ in group.members):
+        step = f"try: make plan PROFILE={name}+{needed}+{term.name}"
+        raise SandboxError(f"'{term.text}' needs a {needed} in its group", f"'{group.term.text}' has none", step)
+    if component.spec.alone and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1:
+        step = f"try: make plan PROFILE={name}+{f'{needed}+' if needed else ''}{term.name}"
+        raise SandboxError(f"'{term.text}': a group has one {term.name}", "two would act against each other", step)
+
+
 def _check_servers(term: Term, component: Component, group: Group) -> None:
     """Refuses an attached component if one of its group's servers is too new for it."""
     needed = component.spec.servers
-    if needed is None or needed.family != group.family:
+    if needed is None or needed.before is None or needed.family != group.family:
         return
     if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
         what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"

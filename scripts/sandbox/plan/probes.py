@@ -113,6 +113,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "version": node.version,
         "ports": dict(node.ports),
         **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
+        **({"host_of": node.host_of} if node.host_of else {}),
         "multiplexes": bool(node.options.get("multiplexes", False)),
         "sql_client": node.component.spec.sql_client,
         "timeout_s": node.component.spec.timeout_s,

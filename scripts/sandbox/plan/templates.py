@@ -37,6 +37,9 @@ class Secrets:
     own_certificate: str
     """Self-signed; empty where every server makes its own."""
     own_key: str
+    ssh_key: str
+    """A private key in OpenSSH's format; empty where no node logs in to another one."""
+    ssh_public_key: str
 
     @property
     def mark(self) -> str:

@@ -37,6 +37,8 @@ class StackNode:
     """Entry port; None where it has none."""
     has_container: bool = True
     """False for an external server: no exec, no log, no root."""
+    host_of: str | None = None
+    """The server on whose host it stands; None where it has a host of its own."""
 
     @property
     def is_server(self) -> bool:

@@ -1,4 +1,4 @@
-"""The passwords and certificates of a stack: generated; an external server's password from a file or a prompt."""
+"""The passwords, certificates and keys of a stack: generated; an external server's password from a file or a prompt."""
 
 import datetime
 import os
@@ -28,7 +28,7 @@ _EXTERNAL_VARIABLE = "EXTERNAL_PASSWORD_FILE"
 
 
 def draw_secrets(plan: Plan) -> Secrets:
-    """Fresh random passwords; certificates only where a component of the plan needs them (they take 0.1 s).
+    """Fresh random passwords; certificates and keys only where a component of the plan needs them (they take 0.1 s).
 
     With an external server, the application's password is that server's. Raises SandboxError (exit 2) where it is not
     given.
@@ -43,6 +43,7 @@ def draw_secrets(plan: Plan) -> Secrets:
 
     authority, certificate, key = _chain(hosts) if needed("authority") else ("", "", "")
     own_certificate, own_key = _self_signed(hosts) if needed("itself") else ("", "")
+    ssh_key, ssh_public_key = _ssh_keys() if any(node.component.spec.ssh_key for node in plan.nodes) else ("", "")
     return Secrets(
         **passwords,
         uuid=str(uuid.uuid4()),
@@ -51,6 +52,8 @@ def draw_secrets(plan: Plan) -> Secrets:
         server_key=key,
         own_certificate=own_certificate,
         own_key=own_key,
+        ssh_key=ssh_key,
+        ssh_public_key=ssh_public_key,
     )
 
 
@@ -106,6 +109,19 @@ def _self_signed(hosts: list[str]) -> tuple[str, str]:
 
     key = ec.generate_private_key(ec.SECP256R1())
     return _certificate("sandbox server", key, hosts, "sandbox server", key), _pem(key)
+
+
+def _ssh_keys() -> tuple[str, str]:
+    """(private key, public key) in OpenSSH's formats."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    key = ed25519.Ed25519PrivateKey.generate()
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    return private.decode(), public.decode()
 
 
 def _certificate(subject: str, key: "Key", hosts: list[str], issuer: str, issuer_key: "Key") -> str:

@@ -11,7 +11,7 @@ from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, FaultRequest, heal_recorded, refuse_unable
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.protocol import ExecResult, Limits
-from unit.fake_stack import FakeStack
+from unit.fake_stack import FakeStack, server
 from unit.faults.recording_node import RecordingNode, together
 
 REFUSED = MachineError("docker unpause failed", "no such device", "try: make doctor")
@@ -86,6 +86,30 @@ def test_several_nodes_break_and_heal_at_once(stack: FakeStack, log: list[str]) 
     assert sorted(broken(stack)) == ["hang on mysql1", "hang on replica1"]
     breaker.heal("0")
     assert sorted(log) == ["pause mysql1", "pause replica1", "unpause mysql1", "unpause replica1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "hit"),
+    [
+        (request("hang"), ["mysql1", "sshd1"]),
+        (request("hang", what="server"), ["mysql1"]),
+        (request("unplug"), ["mysql1", "sshd1"]),
+        (request("slow-node"), ["mysql1"]),
+        (request("hang", "replica1"), ["replica1"]),
+    ],
+    ids=["hang", "hang of the server", "unplug", "slow-node", "hang of another"],
+)
+def test_what_befalls_a_host_befalls_all_that_stands_on_it(
+    stack: FakeStack, log: list[str], asked: FaultRequest, hit: list[str]
+) -> None:
+    stack.members.append(server("sshd1", "manager", family=None, topology=None, port=None, host_of="mysql1"))
+    stack.controls["sshd1"] = RecordingNode("sshd1", "manager", log)
+    breaker = Breaker(stack)
+    breaker.prepare("a", asked)
+    breaker.inject("a")
+    assert sorted(broken(stack)) == [f"{asked.fault} on {name}" for name in hit]
+    breaker.heal("a")
+    assert not broken(stack)
 
 
 def test_what_is_not_in_effect_is_named_and_healed_like_all_else(stack: FakeStack) -> None:

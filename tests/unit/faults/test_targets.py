@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.faults.common.targets import WORDS, choose, minority_of
+from sandbox.faults.common.targets import WORDS, choose, minority_of, with_host
 from sandbox.stack.protocol import ServerRole, StackNode
 from unit.fake_stack import CLIENT, server
 
@@ -43,6 +43,17 @@ def test_words_of_a_cluster() -> None:
     assert chosen("all", nodes) == ["galera1", "galera2", "galera3", "replica1"]
     assert chosen("proxy", nodes) == ["haproxy1"]
     assert len(chosen("minority", nodes)) == 1 and len(chosen("majority", nodes)) == 2
+
+
+def test_what_stands_on_the_host_of_a_node_is_hit_behind_it() -> None:
+    companions = [
+        server(f"sshd{number}", "manager", family=None, topology=None, host_of=host)
+        for number, host in enumerate(("mysql1", "replica1", "replica2"), 1)
+    ]
+    nodes = [*REPLICATED[:-1], *companions, CLIENT]
+    assert with_host(nodes, ["replica2", "mysql1"]) == ["replica2", "mysql1", "sshd1", "sshd3"]
+    assert with_host(nodes, ["sshd1", "mysql1"]) == ["sshd1", "mysql1"]
+    assert with_host(nodes, ["orchestrator1"]) == ["orchestrator1"]
 
 
 @pytest.mark.parametrize("name", ["galera3", "mysql1", "haproxy1", "checker1"])

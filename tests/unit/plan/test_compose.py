@@ -10,7 +10,7 @@ from sandbox.plan.templates import PLACEHOLDER, Secrets
 from unit.plan.small_library import plan
 
 IDENTITY = Identity("sandbox-default-abcdef", "/checkout")
-OTHER = Secrets(*("another" + str(number) for number in range(12)))
+OTHER = Secrets(*("another" + str(number) for number in range(14)))
 
 
 def document(profile: str, secrets: Secrets = PLACEHOLDER, **request: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ PROFILES = [
     "gr3+multi-primary+prometheus",
     "gr3+router",
     "mariadb+replica2+maxscale",
+    "mariadb+replica2+mha+haproxy",
     "mariadb@10.11+replica@11.8",
     "mysql+threadpool+rewriter+doublewrite-off+replica1+haproxy",
     "mysql@5.6+replica1",

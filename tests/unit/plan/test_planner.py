@@ -51,6 +51,13 @@ def test_auxiliary_nodes_come_one_for_each_database() -> None:
     assert checkers[0].options["mode"] == "plain"
 
 
+def test_a_node_may_stand_on_the_host_of_another() -> None:
+    planned = plan("mysql+manager+replica")
+    hosts = {node.name: node.host_of for node in planned.nodes if node.host_of}
+    assert hosts == {"login1": "mysql1", "login2": "replica1"}
+    assert not any(node.host_of for node in plan("mysql+balancer").nodes), "one that only watches has a host of its own"
+
+
 def test_what_watches_the_stack_stands_anywhere_and_sees_every_database() -> None:
     planned = plan("watcher+mysql+mysql@8.4")
     assert names(planned) == ["mysql1", "mysql2", "watcher1", "exporter1", "exporter2", "client1"]
@@ -129,6 +136,9 @@ REFUSED = {
     "classic3": ("the named profile 'classic' takes no count and no version", "it stands for mysql+replica2+balancer"),
     "mysql+router": ("'router' cannot be attached to 'mysql'", "it attaches to cluster"),
     "mysql3+replica": ("'replica' cannot be attached to 'mysql3'", "'mysql3' is 3 independent servers"),
+    "mysql+manager": ("'manager' needs a replica in its group", "'mysql' has none"),
+    "mysql+replica+manager2": ("'manager2': a group has one manager", "two would act against each other"),
+    "mysql+manager+replica+manager": ("'manager': a group has one manager", ""),
     "mysql@11.8": ("'mysql' has no series for version '11.8'", ""),
     "cluster@5.6": ("'cluster@5.6' does not work: cluster needs 8.0 or newer", "the requested version is 5.6.51"),
     "external": ("the term 'external' needs an address", "EXTERNAL=mysql://user@host:3306/db"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.library import Certificate, Component
@@ -29,6 +30,16 @@ def test_nothing_prints_them() -> None:
 
 def test_no_certificate_where_nobody_needs_one() -> None:
     assert draw_secrets(local_plan("mysql")).server_key == ""
+
+
+def test_a_key_to_log_in_with_is_drawn_where_somebody_does() -> None:
+    without = draw_secrets(local_plan("mysql+replica"))
+    assert (without.ssh_key, without.ssh_public_key) == ("", "")
+    first, second = (draw_secrets(local_plan("mysql+replica+manager")) for _ in range(2))
+    key = serialization.load_ssh_private_key(first.ssh_key.encode(), password=None)
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    assert first.ssh_public_key == public.decode() and first.ssh_public_key.startswith("ssh-ed25519 ")
+    assert first.ssh_key.endswith("\n") and first.ssh_key != second.ssh_key
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch, signed_by: str, since: str | None = None) -> Secrets:

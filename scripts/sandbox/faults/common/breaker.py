@@ -3,12 +3,13 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from sandbox.errors import ExitCode, MachineError, SandboxError, counted
 from sandbox.faults.common.model import Fault, Peer, Scene
 from sandbox.faults.common.registry import fault_files, fault_named, refuse_kind
+from sandbox.faults.common.targets import with_host
 from sandbox.stack.abilities import KERNEL_ABILITIES
 from sandbox.stack.journal import Breakage, breakages, forget_breakage, note_breakage, unreadable
 from sandbox.stack.naming import name_option
@@ -82,6 +83,8 @@ class Breaker(Breaking):
 
     def prepare(self, key: str, request: FaultRequest) -> None:
         fault = fault_named(request.fault, request.options)
+        if fault.befalls_host():
+            request = replace(request, nodes=with_host(self._stack.nodes(), request.nodes))
         nodes = {name: self._stack.control(name) for name in request.nodes}
         for node in nodes.values():
             refuse_kind(request.fault, node.name, node.kind)

@@ -80,6 +80,9 @@ class PacketFault(Fault):
     one_way: Way | None = Field(default=None, description="only packets that it gets (in) or sends (out)")
     port: int | None = Field(default=None, ge=1, le=65535, description="only TCP packets to this port")
 
+    def befalls_host(self) -> bool:
+        return True
+
     @abstractmethod
     def verdict(self) -> str:
         """The end of each rule: what becomes of a packet."""

@@ -55,6 +55,10 @@ class Fault(BaseModel, ABC):
     """Kinds of nodes that it can hit."""
     ending: ClassVar[Ending] = "ends nothing"
 
+    def befalls_host(self) -> bool:
+        """Whether it strikes all that stands on the host of a node: what shares that host is then hit, too."""
+        return False
+
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (most need nothing)
         """What `heal` will need, as it is before the injection."""
         return {}

@@ -49,6 +49,11 @@ def choose(
     return [_named(name, nodes) for name in order or found]
 
 
+def with_host(nodes: Sequence[StackNode], hit: Sequence[str]) -> list[str]:
+    """The nodes that are hit, and behind them those that stand on their hosts."""
+    return [*hit, *(node.name for node in nodes if node.host_of in hit and node.name not in hit)]
+
+
 def minority_of(members: Sequence[str], seed: int) -> list[str]:
     """As many of the members as are no majority, drawn; the rest is the majority of the same seed."""
     return sorted(_draw("minority", seed).sample(sorted(members), max(0, (len(members) - 1) // 2)))
