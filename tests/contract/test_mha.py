@@ -10,7 +10,7 @@ import pytest
 from contract import stacks
 
 PROFILE = "mariadb+replica2+mha+haproxy"
-SOURCE = "read_only: 0"
+SOURCE = "read_only: 0\n"
 ADDRESSES = {
     "mariadb1": "10.0.0.1",
     "replica1": "10.0.0.2",
@@ -143,9 +143,11 @@ def test_an_unreachable_source_is_managed_for_it_is_what_must_be_replaced(fakes:
         ("place[replica2]='10.0.0.3 10.0.1.9'", "outdated"),
         ("place[replica2]='10.0.0.9 '", "current"),
         ("unset 'read_only[replica2]'", "current"),
+        ("unset 'watched[replica2]'", "outdated"),
+        ("unset 'watched[replica2]' 'follows[replica2]'", "current"),
         ("unset 'read_only[mariadb1]'; source=''", "current"),
     ],
-    ids=["as it was", "another source", "another address", "another sshd", "no sshd", "no replica", "no source"],
+    ids=["as it was", "another source", "another address", "another sshd", "no sshd", "gone", "new", "apart", "no source"],
 )
 def test_it_begins_anew_only_where_it_would_act_on_what_is_no_more(fakes: Fakes, change: str, expected: str) -> None:
     assert fakes.run("survey", "pin", "configure", change, "outdated && echo outdated || echo current") == [expected]

@@ -39,6 +39,8 @@ def role_hint(plan: Plan, node: Node) -> str:
         about = f"the note of {node.name}"
         note = render_text(node.component.spec.note, node_context(plan, node, PLACEHOLDER), about)
         return f"proxy in front of {_joined(behind)}{f'; {note}' if note else ''}"
+    if node.host_of:
+        return f"on the host of {node.host_of}"
     return f"{node.kind} of {node.watches}" if node.watches else node.kind
 
 
