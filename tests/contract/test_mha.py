@@ -147,7 +147,17 @@ def test_an_unreachable_source_is_managed_for_it_is_what_must_be_replaced(fakes:
         ("unset 'watched[replica2]' 'follows[replica2]'", "current"),
         ("unset 'read_only[mariadb1]'; source=''", "current"),
     ],
-    ids=["as it was", "another source", "another address", "another sshd", "no sshd", "gone", "new", "apart", "no source"],
+    ids=[
+        "as it was",
+        "another source",
+        "another address",
+        "another sshd",
+        "no sshd",
+        "gone",
+        "new",
+        "apart",
+        "no source",
+    ],
 )
 def test_it_begins_anew_only_where_it_would_act_on_what_is_no_more(fakes: Fakes, change: str, expected: str) -> None:
     assert fakes.run("survey", "pin", "configure", change, "outdated && echo outdated || echo current") == [expected]
