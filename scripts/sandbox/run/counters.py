@@ -10,8 +10,9 @@ from sandbox.errors import SandboxError
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.sql import QueryResult, Rows, Statement, ask, targets_of
 
-CONFLICT_CODES = (1213, 1205, 1020, 3101)
-"""Deadlock, lock wait timeout, record changed since it was read, certification conflict of Group Replication."""
+CONFLICT_CODES = (1213, 1205, 1020, 3101, 1180)
+"""Deadlock, lock wait timeout, record changed since it was read; of Group Replication: certification conflict, deadlock
+at COMMIT."""
 
 _MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_local_bf_aborts")
 """MariaDB does not count errors by code; clients get error 1213 for everything that these count."""
@@ -28,7 +29,7 @@ _STATEMENTS: tuple[Statement, ...] = (
     # Last, because a failing statement ends the answer: only MySQL 8.0 and later have this table.
     (
         "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error"
-        " WHERE ERROR_NUMBER IN (%s, %s, %s, %s)",
+        " WHERE ERROR_NUMBER IN (%s, %s, %s, %s, %s)",
         CONFLICT_CODES,
     ),
 )

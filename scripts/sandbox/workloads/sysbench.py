@@ -32,8 +32,8 @@ INIT_TIMEOUT_S = 30
 PREPARE_OLTP = "prepare_oltp"
 """Our script in the client image: makes the same tables on every server, whatever its auto-increment settings."""
 
-_ROLLED_BACK_BY_GROUP = 3101
-"""ER_TRANSACTION_ROLLBACK_DURING_COMMIT: Group Replication's certification conflict."""
+_ROLLED_BACK_BY_GROUP = (3101, 1180)
+"""Group Replication's certification conflict, and its deadlock at COMMIT with a transaction of another member."""
 
 _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(encoding="utf-8"))
 STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
@@ -189,7 +189,7 @@ class Sysbench(SysbenchLoad):
         if self.thread_init_timeout_s != INIT_TIMEOUT_S and _knows(session, _INIT_TIMEOUT):
             options.append(f"{_INIT_TIMEOUT}={self.thread_init_timeout_s}")
         if any(server.topology == "gr" for server in session.servers):
-            codes = ",".join(map(str, (*IGNORED_BY_DEFAULT, _ROLLED_BACK_BY_GROUP)))
+            codes = ",".join(map(str, (*IGNORED_BY_DEFAULT, *_ROLLED_BACK_BY_GROUP)))
             options.append(f"--mysql-ignore-errors={codes}")
         return options
 

@@ -158,7 +158,7 @@ def test_a_rate_is_asked_for_only_when_given(tmp_path: Path) -> None:
 def test_a_certification_conflict_of_a_group_is_a_conflict(tmp_path: Path) -> None:
     stack = FakeStack(members=[server("gr1", topology="gr")])
     Sysbench(script="oltp_read_write").load(session_of(stack), "measure", tmp_path / "a.log")
-    assert "--mysql-ignore-errors=1213,1020,1205,3101" in load_argv(stack)
+    assert "--mysql-ignore-errors=1213,1020,1205,3101,1180" in load_argv(stack)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ int pthread_setcancelstate(int state, int *before);
 typedef struct { uint32_t counts[3328]; double sum_us, max_us; } sandbox_histogram;
 typedef struct {
    double connections, reads, writes, others, ended;
-   uint32_t conflicts[5];
+   uint32_t conflicts[6];
    uint32_t errors;
    char code[16], message[320];
    sandbox_histogram latencies;
@@ -44,8 +44,9 @@ local POLL_US = 50000 -- how soon an error in one thread ends the others
 local ADDRESS = "SANDBOX_LOAD"
 
 -- Deadlock (and every certification or brute-force abort of Galera), lock wait timeout, record changed since it was read, certification
--- conflict of Group Replication: the transaction is rolled back and tried again. A rollback that the workload wants is not.
-local CONFLICTS = {"1213", "1205", "1020", "3101", "expected"}
+-- conflict of Group Replication, its deadlock at COMMIT: the transaction is rolled back and tried again. A rollback that the workload wants
+-- is not.
+local CONFLICTS = {"1213", "1205", "1020", "3101", "1180", "expected"}
 local EXPECTED = #CONFLICTS - 1
 local SLOT_OF = {}
 for slot, code in ipairs(CONFLICTS) do SLOT_OF[code] = slot - 1 end
@@ -233,6 +234,14 @@ local function done(kind, latency_us)
    if not workload.background[kind] then add(own.latencies, latency_us) end
 end
 
+-- The place of a conflict among CONFLICTS; nil for any other error. A COMMIT also fails (1180) for other reasons than a deadlock (149).
+local function slot_of(problem)
+   if problem == engine.EXPECTED_ROLLBACK then return EXPECTED end
+   local code, message = described(problem)
+   if code == "1180" and not message:find("error 149", 1, true) then return end
+   return SLOT_OF[code]
+end
+
 -- One transaction, tried again until it completes or the time is over. Returns the error that ends the load, if any.
 local function transact(due, deadline)
    local kind, attempt = thread.draw()
@@ -242,7 +251,7 @@ local function transact(due, deadline)
       if completed then done(kind, math.floor((now() - due) * 1e6 + 0.5)) end
       if thread.settle then thread.settle() end
       if completed then return end
-      local slot = problem == engine.EXPECTED_ROLLBACK and EXPECTED or SLOT_OF[described(problem)]
+      local slot = slot_of(problem)
       if not slot then error(problem, 0) end
       own.conflicts[slot] = own.conflicts[slot] + 1
       if slot == EXPECTED then return end

@@ -78,12 +78,13 @@ def test_a_conflict_is_retried_and_is_no_error(pair: str) -> None:
     def answer(statement: str) -> list[Any]:
         time.sleep(0.002)
         if statement.startswith("UPDATE") and draws.random() < 0.3:
-            raise ServerError(draws.choice([1213, 1205, 1020, 3101]))
+            code = draws.choice([1213, 1205, 1020, 3101, 1180])
+            raise ServerError(code, "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT")
         return []
 
     summary = Load(pair, Server(answer)).run()[-1]["summary"]
     assert not summary["errors"]
-    assert set(summary["conflicts"]) <= {"1213", "1205", "1020", "3101"} and summary["conflicts"]
+    assert set(summary["conflicts"]) <= {"1213", "1205", "1020", "3101", "1180"} and summary["conflicts"]
     assert summary["others"] == sum(summary["conflicts"].values()), "a ROLLBACK for each"
 
 
@@ -107,6 +108,14 @@ def test_connections_go_to_each_host_in_turn_and_threads_begin_at_different_ones
     one = Server()
     Load(pair, one, threads=3, seconds=0.01).run()
     assert set(one.hosts) == {"mysql1"}
+
+
+def test_a_commit_that_fails_for_another_reason_is_an_error(pair: str) -> None:
+    def answer(statement: str) -> list[Any]:
+        raise ServerError(1180, "Got error 28 - 'No space left on device' during COMMIT")
+
+    summary = Load(pair, Server(answer), seconds=30).run()[-1]["summary"]
+    assert summary["errors"]["1180"] >= 1 and not summary["conflicts"]
 
 
 def test_any_other_error_ends_the_whole_load_at_once(pair: str) -> None:
