@@ -56,7 +56,7 @@ def workload_files() -> dict[str, type[Workload]]:
     found = _FINDER.files()
     for name, kind in found.items():
         if issubclass(kind, LuaLoad) and not files(kind.__module__).joinpath(SCRIPT).is_file():
-            what = f"the workload {name} has no {SCRIPT}"
+            what = f"workloads/{kind.__module__.rpartition('.')[2]}/ has no {SCRIPT}"
             raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
     return found
 
