@@ -178,7 +178,7 @@ def _stacks(resolved: Resolved) -> list[str]:
 def _given(cell: Cell) -> list[str]:
     """What a stack is started with in addition to the profile."""
     change = cell.change
-    limits = {"CPUS": change.cpus, "MEMORY": change.memory, "CPUSET": change.cpuset}
+    limits = {"CPUS": change.cpus, "MEMORY": change.memory, "CPUSET": change.cpuset, "DISK": change.disk}
     given = [*cell.assignments, *(f"{name}={value}" for name, value in limits.items() if value)]
     return [*given, "INIT"] if change.init else given
 

@@ -16,8 +16,9 @@ def command(
     cpus: options.Cpus = None,
     memory: options.Memory = None,
     external: options.External = None,
+    disk: options.Disk = None,
     json: options.Json = False,
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
-    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
+    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk))
     options.show(json, plan_data(made), plan_lines(made))

@@ -34,6 +34,7 @@ def command(
     cpus: options.Cpus = None,
     memory: options.Memory = None,
     external: options.External = None,
+    disk: options.Disk = None,
     publish: Annotated[bool, typer.Option("--publish", help="Publish free ports on 127.0.0.1.")] = False,
     timeout: options.Timeout = None,
     cold: Annotated[bool, typer.Option("--cold", help="Start from scratch, not from a snapshot.")] = False,
@@ -41,7 +42,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external)
+    request = options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:

@@ -53,6 +53,8 @@ class Change(BaseModel):
     cpus: Text | None = None
     memory: Text | None = None
     cpuset: Text | None = None
+    disk: Text | None = None
+    """File system and size of a disk of its own for each data directory, as DISK= takes them."""
     image: Text | None = None
     """A local image, or its ``sha256:…``, instead of the database's."""
     apart: str | None = None
@@ -94,7 +96,7 @@ class Change(BaseModel):
 OPTION_FACTOR = "option."
 """Prefix of a workload option's name, for a factor that is a list of its values."""
 
-STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "image", "apart", "isolation", "init")
+STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "disk", "image", "apart", "isolation", "init")
 """Changes that need another stack."""
 
 DEFAULT_WORKLOAD = "oltp_read_write"
@@ -284,7 +286,7 @@ class Cell:
         change = self.change
         sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
         init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
-        limits = change.model_dump(include={"cpus", "memory", "cpuset", "image"})
+        limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "image"})
         return PlanRequest(change.expression, self.assignments, init=init, **limits)
 
     @property

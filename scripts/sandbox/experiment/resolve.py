@@ -227,7 +227,7 @@ def _not_here(resolved: Resolved, what: str, known: str) -> MachineError:
 def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     """The load of a cell. Raises SandboxError (exit 2) for an unknown workload or parameter."""
     change = cell.change
-    check_limits(change.cpus, change.memory, change.cpuset)
+    check_limits(change.cpus, change.memory, change.cpuset, change.disk)
     given = {name: getattr(change, key) for key, name in {"threads": "threads", **PARAMETERS}.items()}
     given = {name: value for name, value in given.items() if value is not None}
     parameters = make_parameters(seconds=matrix.seconds, warmup_s=matrix.warmup, **given)

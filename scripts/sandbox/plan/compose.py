@@ -15,6 +15,10 @@ from sandbox.plan.templates import PLACEHOLDER, Secrets, node_context, render
 
 PROJECT = "${COMPOSE_PROJECT_NAME}"
 """Interpolated by Compose, so that `docker compose -p other` labels its own objects."""
+DISK = "x-disk"
+"""Of a volume: the disk of its own that `up` makes for it; Compose takes the volume as it finds it."""
+DATA_DIRECTORY = "/var/lib/mysql"
+"""Of every server, in its container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def inputs(plan: Plan) -> dict[str, Any]:
     request = plan.request
     given = {"assignments": list(request.assignments), "cpus": request.cpus, "memory": request.memory}
     given |= {"cpuset": request.cpuset} if request.cpuset else {}
+    given |= {"disk": request.disk} if request.disk else {}
     given |= {"image": request.image} if request.image else {}
     for kind, file in (("cnf", request.cnf), ("init", request.init)):
         given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256} if file else {}
@@ -96,7 +101,7 @@ def _service(
     body = _escaped(render(node.component.services[node.service], context, where))
     own = node_files(plan, node, contexts, body.pop("configs", []), restored)
     mounts = [_mount(file, node, each) for each in own]
-    volumes = [_volume(file, node, entry) for entry in body.pop("volumes", [])]
+    volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
     outside = node.kind == "client" and any(group.external for group in plan.groups)
     networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
     service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
@@ -152,13 +157,14 @@ def _mount(file: _File, node: Node, own: NodeFile) -> dict[str, Any]:
     return mount | ({"uid": own.owner[0], "gid": own.owner[1]} if own.owner else {})
 
 
-def _volume(file: _File, node: Node, entry: str) -> str:
+def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
     name, target = entry.split(":", 1)
     body = dict(node.component.volumes.get(name) or {})
     scope = body.pop("x-scope", "node")
     owner = {"node": node.name, "database": node.watches, "group": f"{node.component.name}-{node.group_index}"}[scope]
     full = f"{owner}-{name}"
-    file.volumes.setdefault(full, body)
+    own_disk = {DISK: disk} if disk and node.is_server and target == DATA_DIRECTORY else {}
+    file.volumes[full] = file.volumes.get(full, {}) | body | own_disk
     return f"{full}:{target}"
 
 

@@ -15,6 +15,10 @@ _TERM = re.compile(
     r"(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
 )
 _MAX_LENGTH = 500
+FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
+"""Kinds of file systems that a disk of its own can have."""
+_SMALLEST_DISK = 1 << 30
+_SHIFTS = {"m": 20, "g": 30, "t": 40}
 _ASSIGNMENT = re.compile(
     r"(?:(?P<term>[a-z][a-z0-9-]*):)?(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)=(?P<value>[^\r\n\0]*)", re.DOTALL
 )
@@ -92,8 +96,8 @@ def _bad_assignment(piece: str, reason: str) -> SandboxError:
     return SandboxError(f"SET: {piece!r} is not an assignment ({reason})", known, step)
 
 
-def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None) -> None:
-    """Refuses a ``CPUS=``, ``MEMORY=`` or ``cpuset`` that no engine accepts."""
+def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None, disk: str | None = None) -> None:
+    """Refuses a ``CPUS=``, ``MEMORY=``, ``cpuset`` or ``DISK=`` that no engine accepts."""
     if cpus is not None and not re.fullmatch(r"\d+(\.\d+)?", cpus):
         raise SandboxError(f"CPUS={cpus} is not a number of CPUs", "such as 1 or 0.5", "try: CPUS=1")
     if cpus is not None and float(cpus) <= 0:
@@ -102,6 +106,21 @@ def check_limits(cpus: str | None, memory: str | None, cpuset: str | None = None
         raise SandboxError(f"MEMORY={memory} is not a valid amount of memory", "such as 512m or 2g", "try: MEMORY=1g")
     if cpuset is not None and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", cpuset):
         raise SandboxError(f"cpuset: '{cpuset}' is not a valid list of CPUs", "such as 0 or 0-1,3", "try: cpuset: 0-1")
+    if disk is not None:
+        parse_disk(disk)
+
+
+def parse_disk(text: str) -> tuple[str, int]:
+    """File system and bytes of a ``DISK=``, as ``ext4:4g``. Raises SandboxError (exit 2) for an invalid one."""
+    match = re.fullmatch(rf"({'|'.join(FILE_SYSTEMS)}):(\d+)([mgt])", text.lower())
+    if not match:
+        known = f"a file system ({', '.join(FILE_SYSTEMS)}), a colon and a size, such as ext4:4g"
+        raise SandboxError(f"DISK={text} is not a valid disk", known, "try: DISK=ext4:4g")
+    size = int(match[2]) << _SHIFTS[match[3]]
+    if size < _SMALLEST_DISK:
+        what = f"DISK={text} is too small for a data directory"
+        raise SandboxError(what, "it has at least 1g", f"try: DISK={match[1]}:4g")
+    return match[1], size
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ class PlanRequest:
     external: str | None = None
     cpuset: str | None = None
     """CPUs that each database node may use, such as ``0-1``."""
+    disk: str | None = None
+    """File system and size of each data directory's own disk, such as ``ext4:4g``; None: the engine's disk."""
     versions: tuple[tuple[str, str], ...] = ()
     """(node, version) of those that were upgraded since: another one than their term's."""
     image: str | None = None

@@ -216,7 +216,8 @@ def bench_question(record: Record) -> str:
 def bench_again(record: Record, command: Sequence[str]) -> list[str]:
     """Commands that start the stack and repeat the bench as typed, with the seed that was drawn."""
     inputs = record.environment.inputs
-    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CNF": inputs.cnf_name, "INIT": inputs.init_name}
+    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "DISK": inputs.disk}
+    given |= {"CNF": inputs.cnf_name, "INIT": inputs.init_name}
     up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
     started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})
     return [started, make_command(command, {"SEED": str(record.seed)})]

@@ -80,7 +80,7 @@ def stack_rows(part: MatrixPart, records: Sequence[Record]) -> list[Mapping[str,
 def node_rows(record: Record, variant: str) -> list[Mapping[str, str]]:
     """One row for each group of identical nodes in a record."""
     inputs = record.environment.inputs
-    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "cpuset": inputs.cpuset}
+    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "cpuset": inputs.cpuset, "DISK": inputs.disk}
     given = [f"{name}={value}" for name, value in limits.items() if value] + list(inputs.assignments)
     files = {inputs.cnf_name: inputs.cnf_sha256, inputs.init_name: inputs.init_sha256}
     given += [f"{name} (sha256 {digest})" for name, digest in files.items() if name]

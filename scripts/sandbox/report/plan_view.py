@@ -82,6 +82,7 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         "init_sha256": plan.request.init.sha256 if plan.request.init else None,
         "cpus": plan.request.cpus,
         "memory": plan.request.memory,
+        "disk": plan.request.disk,
     }
 
 

@@ -225,6 +225,8 @@ class Inputs(Part):
     cpus: str | None = None
     memory: str | None = None
     cpuset: str | None = None
+    disk: str | None = None
+    """File system and size of each data directory's own disk; null: the engine's."""
     image: str | None = None
     """The image override: what replaced the database image of the profile."""
     cnf_name: str | None = None

@@ -150,8 +150,9 @@ class ComparedVariants:
     """A variant against the baseline's, by the cells that first compared the two.
 
     ``asked``: set differently; ``wrong``: set to the same value in both; ``unset``: values that nobody set;
-    ``only_one``: variables that only one of them has, and nobody set. ``causes``: which of image, version, CPUS, MEMORY
-    and CPUSET differ between the variants; empty if none, so that unset values follow from the requested change.
+    ``only_one``: variables that only one of them has, and nobody set. ``causes``: which of image, version, CPUS,
+    MEMORY, CPUSET and DISK differ between the variants; empty if none, so that unset values follow from the requested
+    change.
     """
 
     cell: CellPart
@@ -196,7 +197,7 @@ def _compared(part: MatrixPart, cell: CellPart, baseline: CellPart, first: Mappi
 def _possible_causes(record: Record) -> dict[str, object]:
     """Of servers only: a proxy next to them sets none of their variables."""
     servers, inputs = [node for node in record.nodes if node.name in record.variables], record.environment.inputs
-    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CPUSET": inputs.cpuset}
+    limits = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "CPUSET": inputs.cpuset, "DISK": inputs.disk}
     return {
         "image": [node.image_id for node in servers],
         "version": [node.server_version for node in servers],

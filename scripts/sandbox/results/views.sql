@@ -10,7 +10,8 @@ SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r
     server.server_version, server.package_version, server.image, server.image_id, server.image_source,
     $machine, $during,
     r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,
-    r.environment.inputs.memory AS node_memory, planned.cell.levels, r.seed, r.stack, r.run_id
+    r.environment.inputs.memory AS node_memory, r.environment.inputs.disk AS node_disk,
+    planned.cell.levels, r.seed, r.stack, r.run_id
 FROM ( -- the server is the writer where one is known, else the first
     SELECT result, r, coalesce(list_filter(servers, lambda node: node.role = 'writer')[1], servers[1]) AS server
     FROM (

@@ -31,18 +31,27 @@ def create(docker: Docker, document: Mapping[str, Any], project: str, lock: int)
     argv = ("compose", "--progress", "quiet", "-p", project, "-f", "-", "up", "--no-start", "--no-build", "--pull",
             "never")  # fmt: skip
     # On an interrupt we wait for it: the engine would finish its work only after a removal has looked.
-    _side_by_side(docker, {argv: text}, lock, ended_on_interrupt=False)
+    side_by_side(docker, {argv: text}, lock, ended_on_interrupt=False)
+
+
+def volume_labels(document: Mapping[str, Any], project: str, name: str) -> dict[str, str]:
+    """The labels of a volume, those of Compose included: it takes a volume with them for its own."""
+    own = document["volumes"][name]["labels"].items()
+    labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
+    return labels | {"com.docker.compose.project": project, "com.docker.compose.volume": name}
 
 
 def volume_mount(document: Mapping[str, Any], project: str, name: str) -> str:
-    """The ``--mount`` value that creates a volume at ``/to/NAME``, labelled as Compose labels its own.
+    """The ``--mount`` value for a volume at ``/to/NAME``, which is created where there is none.
 
-    It can be filled while Compose creates the containers, and Compose then takes it for its own.
+    It can be filled while Compose creates the containers.
     """
-    own = document["volumes"][name]["labels"].items()
-    labels = {key: unescaped(value.replace(PROJECT, project)) for key, value in own}
-    labels |= {"com.docker.compose.project": project, "com.docker.compose.volume": name}
-    fields = ["type=volume", f"source={project}_{name}", f"target=/to/{name}"]
+    return mount_words(f"{project}_{name}", f"/to/{name}", volume_labels(document, project, name))
+
+
+def mount_words(volume: str, target: str, labels: Mapping[str, str]) -> str:
+    """The ``--mount`` value for a volume; ``labels``: of one that is created by it."""
+    fields = ["type=volume", f"source={volume}", f"target={target}"]
     fields += [f"volume-label={key}={value}" for key, value in labels.items()]
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(fields)  # the format that the client reads: a path may contain a comma
@@ -53,7 +62,7 @@ def fill(docker: Docker, document: Mapping[str, Any], containers: Sequence[Conta
     """Copies every container's files into it, all at once. Raises RefusedError."""
     now = int(time.time())
     commands: Commands = {("cp", "-", f"{each.id}:/"): node_archive(document, each.node, now) for each in containers}
-    _side_by_side(docker, commands, lock)
+    side_by_side(docker, commands, lock)
 
 
 def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
@@ -64,11 +73,11 @@ def start(docker: Docker, containers: Sequence[Container], lock: int) -> None:
     """
     servers = [[each for each in containers if each.kind == kind] for kind in ("database", "replica")]
     for wave in [*servers, [each for each in containers if not each.is_server]]:
-        _side_by_side(docker, dict.fromkeys(("start", each.id) for each in wave), lock)
+        side_by_side(docker, dict.fromkeys(("start", each.id) for each in wave), lock)
 
 
-def _side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:
-    """Runs commands to completion; after an interrupt they hold the lock no longer than they must."""
+def side_by_side(docker: Docker, commands: Commands, lock: int, ended_on_interrupt: bool = True) -> None:
+    """Runs commands to completion; after an interrupt they hold the lock no longer than they must. RefusedError."""
     group = CommandGroup()
 
     def run(argv: tuple[str, ...]) -> ExecResult | None:

@@ -21,10 +21,15 @@ def label_options(labels: Mapping[str, str]) -> list[str]:
     return [word for name, value in labels.items() for word in ("--label", f"{name}={value}")]
 
 
-def owner_options(owner: Identity, **more: str) -> list[str]:
-    """The ``--label`` options of whatever belongs to a stack: `down` and `clean` find it by them."""
+def owner_labels(owner: Identity, **more: str) -> dict[str, str]:
+    """The labels of whatever belongs to a stack: `down` and `clean` find it by them."""
     own = {LABEL: owner.project, "sandbox.checkout": owner.checkout}
-    return label_options(own | {f"sandbox.{name}": value for name, value in more.items()})
+    return own | {f"sandbox.{name}": value for name, value in more.items()}
+
+
+def owner_options(owner: Identity, **more: str) -> list[str]:
+    """The ``--label`` options of such labels."""
+    return label_options(owner_labels(owner, **more))
 
 
 def helper_options(owner: Identity, **more: str) -> list[str]:

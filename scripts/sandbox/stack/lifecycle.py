@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sandbox.errors import MachineError
 from sandbox.places import CHECKOUT
+from sandbox.stack.disks import disks_among, remove_disks
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, inventory
 from sandbox.stack.journal import forget_all
@@ -147,12 +148,14 @@ def remove_project(project: str, name: str, docker: Docker) -> Removed:
 
 
 def _remove(found: Inventory, docker: Docker) -> str:
-    """One round: containers first, then networks and volumes together. Returns the last problem."""
+    """One round: containers first, then networks and volumes together, then what was mounted. The last problem."""
     gone = [["rm", "--force", "--volumes", *(each.id for each in found.containers)]] if found.containers else []
     first = _errors(docker, gone)
+    disks, volumes = disks_among(found.volumes)
     rest = [["network", "rm", *(each[0] for each in found.networks)]] if found.networks else []
-    rest += [["volume", "rm", "--force", *(each[0] for each in found.volumes)]] if found.volumes else []
-    return _errors(docker, rest) or first
+    rest += [["volume", "rm", "--force", *(each[0] for each in volumes)]] if volumes else []
+    second = _errors(docker, rest)
+    return " ".join(filter(None, (remove_disks(docker, each) for each in disks))) or second or first
 
 
 def _errors(docker: Docker, commands: Sequence[Sequence[str]]) -> str:

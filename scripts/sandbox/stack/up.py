@@ -15,6 +15,7 @@ from sandbox.plan.templates import Secrets
 from sandbox.results.record import Inputs
 from sandbox.stack.access import publish, run_init
 from sandbox.stack.create import create, fill, start, volume_mount
+from sandbox.stack.disks import make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory
@@ -42,6 +43,7 @@ _KNOWN_REFUSALS = {
     "no space left on device": "try: docker system df   (shows what uses it)",
     "non-overlapping": "try: make clean   (every stack uses one of the engine's networks)",
     "no such image": "try: make images PROFILE={profile}",
+    "failed to mount local volume": "try: make up PROFILE={profile} DISK=ext4:4g   (or without DISK)",
 }
 """The end of the engine's reason → the next step."""
 
@@ -217,8 +219,9 @@ class _Start:
             self.on_event(NodeEvent(node.name, "creating"))
         self.made = True
         try:
+            make_disks(self.docker, document, self.identity, self.plan.client.image, self._lock)
             self._create_and_start(document, filling)
-        except (RefusedError, NotRestoredError) as failure:
+        except (MachineError, NotRestoredError) as failure:
             remove_project(self.project, self.options.name, self.docker)
             self.made = False
             if isinstance(failure, RefusedError):
@@ -271,7 +274,7 @@ def _another_stack(stack: Stack, plan: Plan) -> SandboxError:
 def _input_differences(stack: Stack, plan: Plan) -> str:
     now, then = Inputs(**inputs(plan)).model_dump(), stack.inputs.model_dump()
     words = {
-        "assignments": "SET", "cpus": "CPUS", "memory": "MEMORY", "cpuset": "cpuset", "image": "IMAGE",
+        "assignments": "SET", "cpus": "CPUS", "memory": "MEMORY", "cpuset": "cpuset", "disk": "DISK", "image": "IMAGE",
         "cnf_sha256": "CNF", "init_sha256": "INIT",
     }  # fmt: skip
     pairs = [(word, _shown(then[name]), _shown(now[name])) for name, word in words.items() if then[name] != now[name]]

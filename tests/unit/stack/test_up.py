@@ -101,6 +101,7 @@ def test_what_stopped_is_started(docker: FakeDocker) -> None:
         (local_plan("mysql"), "the requested profile is mysql"),
         (local_plan(PROFILE, assignments=("max_connections=7",)), "SET was not given, now max_connections=7"),
         (local_plan(PROFILE, memory="1g"), "MEMORY was not given, now 1g"),
+        (local_plan(PROFILE, disk="ext4:4g"), "DISK was not given, now ext4:4g"),
         (local_plan(PROFILE, init=INIT), "INIT was not given, now abc"),
     ],
 )

@@ -41,6 +41,7 @@ Cnf = Annotated[str | None, typer.Option(help="Configuration file that every ser
 Init = Annotated[str | None, typer.Option(help="SQL file (.sql, .sql.gz) run once on the writer when ready.")]
 Cpus = Annotated[str | None, typer.Option(help="CPUs per database node, such as 0.5.")]
 Memory = Annotated[str | None, typer.Option(help="Memory per database node, such as 1g.")]
+Disk = Annotated[str | None, typer.Option(help="Disk of its own for each data directory, such as ext4:4g.")]
 External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
 Via = Annotated[str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
@@ -77,10 +78,11 @@ def plan_request(
     cpus: str | None,
     memory: str | None,
     external: str | None,
+    disk: str | None = None,
 ) -> PlanRequest:
     """The plan request of a profile and its options. Raises SandboxError (exit 2) for invalid ones."""
     profile = either(typed, profile, "PROFILE")
-    check_limits(cpus, memory)
+    check_limits(cpus, memory, disk=disk)
     return PlanRequest(
         need_profile(profile),
         tuple(assignments or ()),
@@ -89,4 +91,5 @@ def plan_request(
         cpus,
         memory,
         external,
+        disk=disk,
     )
