@@ -18,6 +18,7 @@ SHIPPED = {
     *("server-crash", "host-loss", "hang", "graceful", "isolated-writer"),
     *("unplug", "reset", "packet-loss", "slow-writer", "flapping"),
     *("slow-reader", "slow-disk-writer", "low-bandwidth", "high-latency"),
+    *("power-loss", "power-loss-all"),
     *("promotion", "switchover", "rolling-restart", "link-cut-then-crash"),
     *("join-empty", "join-kept", "leave", "lost-majority", "rolling-upgrade"),
 }
@@ -26,7 +27,7 @@ UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|po
 
 def test_the_faults_of_the_specification_are_there() -> None:
     expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk disk-full"
-    assert set(f"{expected} out-of-memory slow-node corruption sql by-hand".split()) <= set(names())
+    assert set(f"{expected} out-of-memory slow-node corruption power-loss sql by-hand".split()) <= set(names())
 
 
 def test_every_file_is_a_fault_of_its_name() -> None:

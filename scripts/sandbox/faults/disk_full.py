@@ -24,8 +24,11 @@ class DiskFull(Fault):
     ending: ClassVar[Ending] = "ends the container"
     leave_bytes: int = Field(default=0, ge=0, le=1024**3, description="bytes that stay free, for root")
 
-    def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
+    def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         refuse_shared_disk(node)
+        return {}
+
+    def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
         inside(node, filling(self.leave_bytes), f"filling the disk of {node.name}", _FILL_S)
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)

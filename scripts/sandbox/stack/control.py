@@ -2,27 +2,31 @@
 
 import io
 import json
-import re
 import tarfile
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import Identity
+from sandbox.plan.compose import DATA_DIRECTORY, Identity
 from sandbox.plan.files import ROTATION_SQL
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.facts import engine_facts
 from sandbox.stack.inventory import Container, helper_options
+from sandbox.stack.node_helper import ABSENT, NodeHelper, remove_helpers
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 _SHARES = 1024
 """Of a container that nobody weighs; Docker's default."""
-_ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
-# Source: proc(5), mountinfo: number, parent, device, root, mount point.
-_DEVICE = """\
-while read -r _ _ device _ at _; do [ "$at" != /var/lib/mysql ] || found=$device; done </proc/self/mountinfo
+# Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type, source. A Btrfs has a
+# device number of its own, which is not that of its disk.
+_DEVICE = f"""\
+while read -r _ _ device _ at rest; do
+  [ "$at" != {DATA_DIRECTORY} ] || {{ found=$device; source=${{rest##* - }}; }}
+done </proc/self/mountinfo
+source=${{source#* }} source=${{source%% *}}
+own=/sys/class/block/${{source##*/}}/dev
+[ -e "/sys/dev/block/$found" ] || [ ! -e "$own" ] || found=$(cat "$own")
 printf '%s' "$found"
 """
 
@@ -48,7 +52,7 @@ def _inspected(docker: Docker, container: str, template: str) -> Any:
     answer = docker.answer(*argv)
     if answer.code == 0:
         return json.loads(answer.stdout)
-    if _ABSENT.search(answer.stderr):
+    if ABSENT.search(answer.stderr):
         return None
     raise RefusedError(argv, answer)
 
@@ -73,7 +77,10 @@ class Control(NodeControl):
         self.name, self.kind = container.node, container.kind  # type: ignore[assignment]
         self._docker, self._identity, self._client_image = docker, identity, client_image
         self._id, self._container = container.id, container
-        self._helper = f"{identity.project}-{container.node}-network"
+        self._in_network = NodeHelper(docker, identity, container, "network", ["NET_ADMIN"])
+        # A data directory may be closed to all but its owner: root needs DAC_READ_SEARCH to open it.
+        rights = ["NET_ADMIN", "SYS_ADMIN", "DAC_READ_SEARCH"]
+        self._beside_disk = NodeHelper(docker, identity, container, "disk", rights)
         self._network = f"{identity.project}_stack"
 
     def state(self) -> str:
@@ -144,28 +151,19 @@ class Control(NodeControl):
         return self._docker.answer("exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s)
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
-        if not self._has_helper():
-            self.release()
-            self._start_helper()
-        return self._docker.answer("exec", self._helper, "bash", "-c", script, timeout_s=timeout_s)
+        return self._in_network.run(script, timeout_s, self._client_image)
 
-    def _has_helper(self) -> bool:
-        """Whether there is one in the namespace that the node has now, or had last: each start makes another one."""
-        template = "{{.State.Running}} {{.State.StartedAt}}"
-        lines = self._docker.answer("inspect", "--format", template, self._id, self._helper).stdout.splitlines()
-        if len(lines) < 2:
-            return False
-        (_, began), (running, helper_began) = (line.split() for line in lines)
-        return running == "true" and datetime.fromisoformat(helper_began) > datetime.fromisoformat(began)
+    def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        return self._beside_disk.run(script, timeout_s, self._client_image, self._data_mounts)
 
-    def _start_helper(self) -> None:
-        """Its namespace is the node's; of all that root may do, it may change the network alone."""
-        options = ["--name", self._helper, *helper_options(self._identity, node=f"{self.name}-network")]
-        options += ["--network", f"container:{self._id}", "--user", "0", "--cap-drop", "ALL"]
-        options += ["--cap-add", "NET_ADMIN"]
-        sleep = "trap 'exit 0' TERM INT; sleep infinity & wait"
-        run = ("run", "--detach", "--rm", *options, "--entrypoint", "bash", self._client_image(), "-c", sleep)
-        self._bring(self._has_helper, *run)  # another command may be quicker
+    def _data_mounts(self) -> list[str]:
+        """Mounts the volume of the data directory at /data. Raises SandboxError (exit 4) where there is none."""
+        mounts = self._inspect("{{json .Mounts}}") or []
+        own = [each for each in mounts if each["Destination"] == DATA_DIRECTORY]
+        volumes = [each["Name"] for each in own if each["Type"] == "volume"]
+        if not volumes:
+            raise MachineError(f"{self.name} has no volume for its data directory", DATA_DIRECTORY, "try: make ps")
+        return [f"type=volume,source={volumes[0]},target=/data"]
 
     def write_limit(self, bytes_per_s: int | None) -> None:
         device = self._device()
@@ -188,10 +186,7 @@ class Control(NodeControl):
         return MachineError(f"the writes of {self.name} cannot be limited", reason, "try: make doctor")
 
     def release(self) -> None:
-        argv = ("rm", "--force", self._helper)
-        answer = self._docker.answer(*argv)
-        if answer.code and not _ABSENT.search(answer.stderr):
-            raise RefusedError(argv, answer)
+        remove_helpers(self._docker, self._in_network, self._beside_disk)
 
     def _bring(self, is_so: Callable[[], bool], *argv: str) -> None:
         """Runs a command at once, without a look before; a refusal is harmless where all is as it should be."""

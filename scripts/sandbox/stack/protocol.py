@@ -202,11 +202,17 @@ class NodeControl(Protocol):
         The first call starts a helper (0.3 s); it lives until `release`, or until the stack is removed.
         """
 
+    def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        """Like `in_network`, with the data directory's volume at /data, and SYS_ADMIN to shut its file system down.
+
+        A second helper: while it lives, the engine does not unmount the volume.
+        """
+
     def write_limit(self, bytes_per_s: int | None) -> None:
         """Limits what its processes write to the disk of the data directory, by its control group; None: no limit."""
 
     def release(self) -> None:
-        """Removes the helper, where there is one. Harmless when repeated."""
+        """Removes the helpers, where there are any. Harmless when repeated."""
 
 
 class RunningStack(Protocol):

@@ -62,6 +62,9 @@ esac
 echo '1: lo    inet 127.0.0.1/8 scope host lo'
 echo '9: eth1    inet 172.18.0.2/16 brd 172.18.255.255 scope global eth1'
 """,
+    "python3": """\
+[[ $2 != *0x8004587D* ]] || { cp "$ROOT/rules" "$ROOT/rules-before"; : >"$ROOT/powerless"; }
+""",
     "timeout": """\
 [[ $4 =~ /dev/tcp/([0-9.]+)/ ]]
 [[ $(cat "$ROOT/accepting") != *"${BASH_REMATCH[1]}"* ]] || exit 0
@@ -189,6 +192,12 @@ class FakeNode(NodeControl):
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._called("in_network")
+        if self.late:
+            raise TimeoutError
+        return self._run("bash", script, "helper:bin")
+
+    def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        self._called("beside_disk")
         if self.late:
             raise TimeoutError
         return self._run("bash", script, "helper:bin")

@@ -80,6 +80,10 @@ class RecordingNode(NodeControl):
         self._act("in_network")
         return self.said
 
+    def beside_disk(self, script: str, timeout_s: float = 10.0) -> ExecResult:
+        self._act("beside_disk")
+        return self.said
+
     def write_limit(self, bytes_per_s: int | None) -> None:
         self._act("write_limit", bytes_per_s)
 

@@ -37,6 +37,8 @@ def furnish(node: FakeNode, fault: str) -> None:
         (node.root / "sys/dev/block/7:0/size").write_text("2097152\n")
         node.tool("dd", FULL_DISK_DD)
         node.tool("rm", REMOVE)
+    elif fault == "power-loss":
+        (node.root / "proc/self/mountinfo").write_text(OWN_DISK)
     elif fault == "slow-disk":
         node.tool("timeout", LIMITED_TIMEOUT)
         limit: Callable[[int | None], None] = node.write_limit

@@ -3,12 +3,13 @@
 import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
-from sandbox.faults.common.own_disk import data_mount, refuse_shared_disk
+from sandbox.faults.common.own_disk import data_mount
 from sandbox.faults.corruption import Corruption
 from sandbox.faults.disk_full import DiskFull, trying
 from sandbox.faults.graceful import Graceful
 from sandbox.faults.hang import Hang
 from sandbox.faults.out_of_memory import OutOfMemory
+from sandbox.faults.power_loss import PowerLoss
 from sandbox.faults.server_crash import ServerCrash
 from sandbox.faults.slow_disk import SlowDisk, writing
 from sandbox.faults.slow_node import SlowNode
@@ -255,7 +256,8 @@ def test_a_ballast_that_stays_is_no_heal(node: FakeNode) -> None:
     ],
 )
 def test_which_data_directory_has_a_disk_of_its_own(mounts: str, found: dict[str, str]) -> None:
-    assert data_mount(mounts) == found
+    mount = data_mount(mounts)
+    assert {name: mount[name] for name in ("shared", "device", "size") if name in mount} == found
 
 
 @pytest.mark.parametrize(
@@ -273,12 +275,52 @@ def test_no_disk_is_filled_that_may_be_the_hosts(node: FakeNode, mount: str, blo
         device = node.root / "sys/dev/block" / mount.split()[2]
         device.mkdir(parents=True)
         (device / "size").write_text(f"{blocks}\n")
-    with pytest.raises(MachineError) as refused:
-        refuse_shared_disk(node)
-    assert known in refused.value.known and "it may be the host's" in refused.value.what
-    with pytest.raises(MachineError):
-        DiskFull().inject(node, scene())
-    assert not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
+    with pytest.raises(SandboxError) as refused:
+        DiskFull().before(node, scene())
+    assert known in refused.value.known and "may be the host's" in refused.value.what
+    assert refused.value.exit_code is ExitCode.UNKNOWN
+
+
+def test_a_btrfs_has_the_size_of_its_device(node: FakeNode) -> None:
+    mount = "2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop3 rw\n"
+    (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
+    device = node.root / "sys/class/block/loop3"
+    device.mkdir(parents=True)
+    (device / "size").write_text("2097152\n")
+    assert DiskFull().before(node, scene()) == {}
+
+
+@pytest.mark.parametrize(
+    ("mount", "known"),
+    [
+        ("2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is the folder"),
+        ("2 1 254:1 / /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is / of /dev/vda1"),
+        ("2 1 7:0 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/loop0 rw\n", "it is /volumes/a/_data of /dev/loop0"),
+        ("2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop0 rw\n", "btrfs cannot be shut down without flushing"),
+    ],
+)
+def test_no_disk_loses_power_that_is_not_the_nodes_own(node: FakeNode, mount: str, known: str) -> None:
+    (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
+    with pytest.raises(SandboxError) as refused:
+        PowerLoss().before(node, scene())
+    assert known in refused.value.known and refused.value.exit_code is ExitCode.UNKNOWN
+    assert not {"beside_disk", "signal KILL"} & {*node.calls}
+
+
+def test_no_packet_leaves_a_node_whose_disk_has_lost_its_power(node: FakeNode) -> None:
+    furnish(node, "power-loss")
+    PowerLoss().before(node, scene())
+    PowerLoss().inject(node, scene())
+    rules = (node.root / "rules-before").read_text()
+    assert "-A OUTPUT -j SANDBOX-FAULT-POWER" in rules and "-A SANDBOX-FAULT-POWER -j DROP" in rules
+    assert node.calls[-2:] == ["signal KILL", "release"], "or the engine could not unmount the disk"
+
+
+def test_a_loss_of_power_that_was_ended_halfway_is_healed(node: FakeNode) -> None:
+    furnish(node, "power-loss")
+    node.tool("cp", 'echo "cp: cannot create: Input/output error" >&2; exit 1\n')
+    PowerLoss().heal(node, {})
+    assert [call for call in node.calls if call != "execute"] == ["signal KILL", "release", "start"] and node.whole
 
 
 def test_a_statement_goes_through_the_nodes_own_client(node: FakeNode) -> None:

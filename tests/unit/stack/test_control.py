@@ -226,7 +226,7 @@ class Helpers:
         self.node = node
         docker.on(r"^inspect --format {{\.State\.Running}}", self._inspect)
         docker.on("^run --detach", self._run)
-        docker.on(f"^rm --force {node._helper}", self._rm)
+        docker.on(f"^rm --force {node._in_network.name}", self._rm)
 
     def _inspect(self, _: tuple[str, ...]) -> ExecResult:
         lines = f"true {self.node_began}\n" + (f"true {self.began}\n" if self.began else "")
@@ -251,10 +251,40 @@ def test_one_helper_runs_every_script_in_the_network(docker: FakeDocker, node: C
     assert f"container:{node._id}" in run and run[run.index("--cap-drop") + 1] == "ALL"
     assert [run[place + 1] for place, word in enumerate(run) if word == "--cap-add"] == ["NET_ADMIN"]
     assert f"sandbox.stack={node._identity.project}" in run and "sandbox.kind=helper" in run
-    assert docker.calls[-1] == ("exec", node._helper, "bash", "-c", "iptables -S")
+    assert docker.calls[-1] == ("exec", node._in_network.name, "bash", "-c", "iptables -S")
     node.release()
     node.release()
     assert helpers.began is None
+
+
+def test_a_helper_beside_the_disk_has_the_volume_of_the_data_directory(docker: FakeDocker, node: Control) -> None:
+    mounts = [
+        {"Type": "bind", "Source": "/etc", "Destination": "/etc/mysql"},
+        {"Type": "volume", "Name": "a_mysql1-data", "Destination": "/var/lib/mysql"},
+    ]
+    docker.on(r"^inspect --format {{json \.Mounts}}", answer(json.dumps(mounts)))
+    docker.on(r"^inspect --format {{\.State\.Running}}", answer(code=1, stderr="No such object"))
+    node.beside_disk("true")
+    (run,) = docker.called("run")
+    assert run[run.index("--mount") + 1] == "type=volume,source=a_mysql1-data,target=/data"
+    rights = [run[place + 1] for place, word in enumerate(run) if word == "--cap-add"]
+    assert rights == ["NET_ADMIN", "SYS_ADMIN", "DAC_READ_SEARCH"] and f"container:{node._id}" in run
+    node.release()
+    assert node._beside_disk.name in docker.calls[-1] and node._in_network.name in docker.calls[-1]
+
+
+def test_there_is_no_helper_beside_a_disk_that_is_not_there(docker: FakeDocker, node: Control) -> None:
+    docker.on(r"^inspect --format {{json \.Mounts}}", answer("[]"))
+    docker.on(r"^inspect --format {{\.State\.Running}}", answer(code=1, stderr="No such object"))
+    with pytest.raises(SandboxError, match="mysql1 has no volume for its data directory"):
+        node.beside_disk("true")
+    assert not docker.called("run")
+
+
+def test_a_helper_that_stays_beside_one_that_is_gone_is_an_error(docker: FakeDocker, node: Control) -> None:
+    docker.on("^rm", answer(code=1, stderr="Error: No such container: a\nError response from daemon: driver failed"))
+    with pytest.raises(SandboxError, match="docker rm failed"):
+        node.release()
 
 
 def test_a_helper_in_the_network_of_an_earlier_start_is_replaced(docker: FakeDocker, node: Control) -> None:
@@ -333,6 +363,20 @@ def test_writes_that_cannot_be_limited_have_a_reason(
         node.write_limit(1 << 20)
     assert (refused.value.what, refused.value.known) == ("the writes of mysql1 cannot be limited", known)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
+
+
+def test_a_btrfs_is_limited_by_the_device_that_it_is_on(docker: FakeDocker, node: Control, tmp_path: Path) -> None:
+    (tmp_path / "mountinfo").write_text("24 21 0:61 / /var/lib/mysql rw,relatime - btrfs /dev/loop3 rw,space_cache\n")
+    (tmp_path / "loop3").mkdir()
+    (tmp_path / "loop3" / "dev").write_text("7:3\n")
+
+    def run(argv: tuple[str, ...]) -> ExecResult:
+        script = argv[-1].replace("/proc/self", str(tmp_path)).replace("/sys/class/block", str(tmp_path))
+        return answer(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout)
+
+    docker.on("^exec .*mountinfo", run)
+    node.write_limit(None)
+    assert docker.calls[-1][-2] == "7:3"
 
 
 def test_the_script_finds_the_device_of_the_last_mount(docker: FakeDocker, node: Control, tmp_path: Path) -> None:

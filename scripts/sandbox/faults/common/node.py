@@ -1,7 +1,7 @@
 """What faults do to a node alike: run a script in it, end its server and start it again, change its limits."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sandbox.errors import MachineError
 from sandbox.faults.common.model import done, soon
@@ -55,8 +55,17 @@ def inside(node: NodeControl, script: str, what: str, timeout_s: float = 10.0) -
 
 def beside(node: NodeControl, script: str, what: str) -> str:
     """Output of a script that runs in the node's network namespace. Raises SandboxError (exit 4) where it fails."""
+    return _in_helper(node.in_network, script, what)
+
+
+def beside_disk(node: NodeControl, script: str, what: str) -> str:
+    """Like `beside`, with the data directory at /data."""
+    return _in_helper(node.beside_disk, script, what)
+
+
+def _in_helper(run: Callable[[str], ExecResult], script: str, what: str) -> str:
     try:
-        result = node.in_network(script)
+        result = run(script)
     except TimeoutError as problem:
         raise MachineError(f"{what} failed", "no end after 10 s", "try: make ps") from problem
     done(result, what)
