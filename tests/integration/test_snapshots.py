@@ -72,6 +72,26 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
             assert not leftovers(f"sandbox.stack={project_name(stack.name)}")
 
 
+def test_a_snapshot_is_restored_into_disks_of_their_own() -> None:
+    options = ("--disk", "xfs:2g")
+    stacks: list[LiveStack] = []
+    try:
+        with nobody_measures():
+            stacks.append(up("mysql@9.7", *options, "--cold")[0])
+            with locked(project_name(stacks[0].name), lambda: None, 60):
+                pass
+        sandbox("down", "--name", stacks[0].name)
+        stack, message = up("mysql@9.7", *options)
+        stacks.append(stack)
+        assert "from a snapshot of" in message
+        assert stack.from_client("mysql1", "select 1").stdout.strip() == "1"
+        kind = ["docker", "exec", stack.container("mysql1"), "stat", "-fc", "%T", "/var/lib/mysql"]
+        assert run(kind).stdout.strip() == "xfs"
+    finally:
+        for each in stacks:
+            sandbox("down", "--name", each.name)
+
+
 def test_each_has_passwords_of_its_own(restored: tuple[str, str, list[LiveStack]]) -> None:
     _, password, stacks = restored
     assert len({password, *map(password_of, stacks)}) == 3
