@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 DISKS, BLOCK_DEVICES = Path("/disks"), Path("/sys/block")
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
@@ -137,13 +138,13 @@ def detach(project: str) -> None:
         time.sleep(0.02)
 
 
-def main(request: dict[str, object]) -> None:
-    project, names = str(request["project"]), request.get("make")
-    if not isinstance(names, list):
-        return detach(project)
-    kind, size = str(request["kind"]), int(str(request["bytes"]))
-    print(json.dumps({name: make(project, name, kind, size) for name in names}))
-    return None
+def main(request: dict[str, Any]) -> None:
+    """Does what was requested."""
+    if "make" in request:
+        own = (request["kind"], request["bytes"])
+        print(json.dumps({name: make(request["project"], name, *own) for name in request["make"]}))
+    else:
+        detach(request["project"])
 
 
 if __name__ == "__main__":
