@@ -186,7 +186,7 @@ class Control(NodeControl):
         return MachineError(f"the writes of {self.name} cannot be limited", reason, "try: make doctor")
 
     def release(self) -> None:
-        remove_helpers(self._docker, self._in_network, self._beside_disk)
+        remove_helpers(self._docker, self._beside_disk, self._in_network)
 
     def _bring(self, is_so: Callable[[], bool], *argv: str) -> None:
         """Runs a command at once, without a look before; a refusal is harmless where all is as it should be."""

@@ -51,7 +51,7 @@ def test_everything_carries_the_label_that_compose_fills_in() -> None:
 
 def test_a_node_has_its_volumes_and_a_group_shares_one() -> None:
     composed = document("cluster2+mysql")
-    assert composed["services"]["cluster2"]["volumes"] == ["cluster2-data:/data", "cluster-1-shared:/shared"]
+    assert composed["services"]["cluster2"]["volumes"] == ["cluster2-data:/var/lib/mysql", "cluster-1-shared:/shared"]
     assert set(composed["volumes"]) >= {
         "cluster1-data",
         "cluster2-data",

@@ -226,7 +226,7 @@ class Helpers:
         self.node = node
         docker.on(r"^inspect --format {{\.State\.Running}}", self._inspect)
         docker.on("^run --detach", self._run)
-        docker.on(f"^rm --force {node._in_network.name}", self._rm)
+        docker.on(f"^rm --force .*{node._in_network.name}", self._rm)
 
     def _inspect(self, _: tuple[str, ...]) -> ExecResult:
         lines = f"true {self.node_began}\n" + (f"true {self.began}\n" if self.began else "")

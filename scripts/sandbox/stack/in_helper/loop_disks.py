@@ -39,7 +39,8 @@ MAKE = {
 
 def make(project: str, name: str, kind: str, size: int) -> str:
     """Makes one disk; its loop device."""
-    path = DISKS / name
+    path = DISKS / project / name  # losetup(8) shows no more of it than this, once the helper is gone
+    path.parent.mkdir(exist_ok=True)
     with path.open("wb") as file:
         file.truncate(size)
     run([*MAKE[kind], str(path)])
