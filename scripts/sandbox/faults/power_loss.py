@@ -17,10 +17,11 @@ import errno, fcntl, os, struct, sys
 folder = os.open("/data", os.O_RDONLY)
 fcntl.ioctl(folder, 0x8004587D, struct.pack("I", 2))
 try:
-    os.fsync(folder)
+    os.fsync(folder)  # refused by ext4
+    os.listdir(folder)  # refused by XFS
 except OSError as problem:
     sys.exit(0 if problem.errno == errno.EIO else str(problem))
-sys.exit("the file system still takes what is flushed")
+sys.exit("the file system still answers")
 '
 """
 _TRY = f"LC_ALL=C cp /dev/null {DATA}/.sandbox-write && rm {DATA}/.sandbox-write"
