@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from sandbox.errors import SandboxError
 from sandbox.faults.common.firewall import CHAIN, clear, putting
 from sandbox.faults.common.model import Ability, Ending, Fault, Scene, soon
 from sandbox.faults.common.node import DATA, answer, beside_disk, has_ended, is_up, missing_end
@@ -41,7 +42,7 @@ class PowerLoss(Fault):
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
         cut = putting(_CHAIN, ["-j DROP"]) + _SHUT_DOWN  # in one script: between the two, the server flushes on
         beside_disk(node, cut, f"cutting the power of {node.name}")
-        node.signal("KILL")
+        _kill(node)
         node.release()  # the engine unmounts only what no container uses; the rules stay while the processes end
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)
@@ -49,11 +50,20 @@ class PowerLoss(Fault):
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
         if is_up(node) and _is_shut_down(node):  # an injection that was ended halfway
-            node.signal("KILL")
+            _kill(node)
             soon(lambda: missing_end(node))
         clear(node, _CHAIN)
         if has_ended(node):
             node.start()
+
+
+def _kill(node: NodeControl) -> None:
+    """A server that cannot write any more may have ended by itself first."""
+    try:
+        node.signal("KILL")
+    except SandboxError:
+        if not has_ended(node):
+            raise
 
 
 def _is_shut_down(node: NodeControl) -> bool:

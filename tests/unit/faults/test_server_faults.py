@@ -15,7 +15,7 @@ from sandbox.faults.slow_disk import SlowDisk, writing
 from sandbox.faults.slow_node import SlowNode
 from sandbox.faults.sql import SqlFault
 from sandbox.faults.unplug import Unplug
-from sandbox.stack.protocol import Limits
+from sandbox.stack.protocol import ExecResult, Limits
 from unit.faults.fake_node import FakeNode, scene
 from unit.faults.test_every_fault import furnish
 
@@ -314,6 +314,27 @@ def test_no_packet_leaves_a_node_whose_disk_has_lost_its_power(node: FakeNode) -
     rules = (node.root / "rules-before").read_text()
     assert "-A OUTPUT -j SANDBOX-FAULT-POWER" in rules and "-A SANDBOX-FAULT-POWER -j DROP" in rules
     assert node.calls[-2:] == ["signal KILL", "release"], "or the engine could not unmount the disk"
+
+
+def test_a_server_may_end_by_itself_when_its_disk_is_gone(node: FakeNode) -> None:
+    furnish(node, "power-loss")
+    cut = node.beside_disk
+
+    def crashing(script: str, timeout_s: float = 10.0) -> ExecResult:
+        result = cut(script, timeout_s)
+        node.end("exited (134)")
+        return result
+
+    node.beside_disk = crashing  # type: ignore[method-assign]
+    PowerLoss().inject(node, scene())
+    assert PowerLoss().missing_effect(node, scene()) is None and node.calls[-1] == "release"
+
+
+def test_a_power_cut_that_the_engine_refuses_is_an_error(node: FakeNode) -> None:
+    furnish(node, "power-loss")
+    node.status = "paused"
+    with pytest.raises(MachineError, match="does not run"):
+        PowerLoss().inject(node, scene())
 
 
 def test_a_loss_of_power_that_was_ended_halfway_is_healed(node: FakeNode) -> None:
