@@ -307,8 +307,8 @@ def writer_for(
         text = ", ".join(f"{server.name} {roles.get(server.name) or 'no role'}" for server in servers)
         what = f"group {entry.group_index} of stack {stack} has no writer"
         raise MachineError(what, text or "none of its servers is running", "try: make ps")
-    at = {"node": chosen.name, "host": chosen.host, "port": chosen.port}
-    return replace(entry, **at, via="writer", multiplexes=False, others=())
+    entry = replace(entry, node=chosen.name, host=chosen.host, port=chosen.port, others=())
+    return replace(entry, via="writer", multiplexes=False)
 
 
 def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:

@@ -57,6 +57,7 @@ def _request(stack: Stack, old: Container, version: str) -> PlanRequest:
         cpus=given.cpus,
         memory=given.memory,
         cpuset=given.cpuset,
+        disk=given.disk,
         versions=tuple((versions | {old.node: version}).items()),
     )
 
@@ -95,9 +96,9 @@ def _secrets(stack: Stack, plan: Plan, node: str) -> Secrets:
         known = "components with certificates of their own, or none, can be"
         raise SandboxError(what, known, f"try: make ps{name_option(stack.name)}")
     passwords = stack.docker.ask("exec", stack.client.id, "cat", "/sandbox/passwords").split()
-    known = replace(draw_secrets(plan), **dict(zip(PASSWORD_NAMES, passwords, strict=True)))
+    secrets = replace(draw_secrets(plan), **dict(zip(PASSWORD_NAMES, passwords, strict=True)))
     group = plan.group_of(plan.node(node))
     if group is None or group.topology != "gr":
-        return known
+        return secrets
     script = _GROUP_NAME.format(folder=plan.node(node).component.spec.config_dir)
-    return replace(known, uuid=stack.docker.ask("exec", stack.container(node).id, "sh", "-c", script).strip())
+    return replace(secrets, uuid=stack.docker.ask("exec", stack.container(node).id, "sh", "-c", script).strip())

@@ -1,5 +1,7 @@
 """A lost majority: the survivors become the primary component, once no other one is left, from the most advanced on."""
 
+from functools import partial
+
 import pytest
 
 from sandbox.actions.force_quorum import ForceQuorum
@@ -23,7 +25,7 @@ def galera(lost: int = 3) -> ScriptedGroup:
 
     for number in range(lost + 1, 6):
         name, committed = f"galera{number}", str(100 + number % 5)
-        stack.says[name, GALERA] = lambda name=name, committed=committed: component(name, committed)
+        stack.says[name, GALERA] = partial(component, name, committed)
     return stack
 
 
@@ -83,7 +85,7 @@ def members(states: dict[str, str], held: dict[str, str]) -> ScriptedGroup:
         return {"state": "ONLINE" if forced else states[name], "majority": "1" if forced else "0"}
 
     for name in states:
-        stack.says[name, GR] = lambda name=name: state(name)
+        stack.says[name, GR] = partial(state, name)
         stack.says[name, "SELECT @@gtid_executed"] = {"held": held[name]}
         stack.says[name, "SELECT @@group_replication_local_address"] = {"address": f"{name}:13061"}
     return stack

@@ -126,8 +126,9 @@ class FakeDocker(Docker):
     def _compose(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         project = argv[argv.index("-p") + 1]
         document = yaml.safe_load((stdin or "").replace("${COMPOSE_PROJECT_NAME}", project).replace("$$", "$"))
-        self.networks |= {f"{project}_{name}": body["labels"] for name, body in document["networks"].items()}
-        self.volumes |= {f"{project}_{name}": body["labels"] for name, body in document["volumes"].items()}
+        for kind, known in (("networks", self.networks), ("volumes", self.volumes)):
+            own = {name: body for name, body in document[kind].items() if not body.get("external")}
+            known |= {f"{project}_{name}": body["labels"] for name, body in own.items()}
         for name, service in document["services"].items():
             state = "created" if "--no-start" in argv else "running"
             self.add(f"id-{project}-{name}", service["labels"], state, image=service["image"])

@@ -1,6 +1,5 @@
 """A server gets another container in another version: the same name, data and passwords, and nothing else changes."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import pytest
 import yaml
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.compose import compose_document
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
@@ -147,8 +147,12 @@ def test_the_users_file_and_the_groups_name_are_read_back(
     docker.on("group_replication_group_name", answer("5f1c\n"))
     stack = running_stack(docker, "cluster@8.0", cnf=UserFile("mine.cnf", "[mysqld]\n", "abc"))
     found: list[Any] = []
-    whole: Callable[..., dict[str, Any]] = upgrade_module.compose_document
-    monkeypatch.setattr(upgrade_module, "compose_document", lambda *given: (found.append(given[1]), whole(*given))[1])
+
+    def noted(*given: Any) -> dict[str, Any]:
+        found.append(given[1])
+        return compose_document(*given)
+
+    monkeypatch.setattr(upgrade_module, "compose_document", noted)
     stack.upgrade("cluster1", "8.4")
     assert asked[0].cnf == UserFile("mine.cnf", "[mysqld]\nmax_connections = 7\n", "abc")
     assert found[0].uuid == "5f1c" and found[0].passwords() == PASSWORDS

@@ -54,7 +54,7 @@ def workload_files() -> dict[str, type[Workload]]:
     Raises SandboxError (exit 5) for a file that does not define one, and a folder without its script.
     """
     found = _FINDER.files()
-    for name, kind in found.items():
+    for kind in found.values():
         if issubclass(kind, LuaLoad) and not files(kind.__module__).joinpath(SCRIPT).is_file():
             what = f"workloads/{kind.__module__.rpartition('.')[2]}/ has no {SCRIPT}"
             raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
