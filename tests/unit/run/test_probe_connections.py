@@ -204,13 +204,15 @@ def test_a_wait_ends_at_the_deadline_though_bytes_come_in() -> None:
             while not stopped.wait(0.02):
                 peer.sendall(b".")
 
-        threading.Thread(target=trickle, daemon=True).start()
+        trickling = threading.Thread(target=trickle, daemon=True)
+        trickling.start()
         with pytest.raises(TimeoutError), opened.makefile("rb") as file:
             opened.settimeout(None)  # PyMySQL's: ignored
             file.read(10_000)
         with pytest.raises(TimeoutError):
             opened.sendall(b"too late")
         stopped.set()
+        trickling.join()
         opened.close()
         peer.close()
 
