@@ -23,7 +23,7 @@ from sandbox.run.state import BenchRequest, TrialRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.planning import offline_plan, planned
-from sandbox.workloads.common.model import make_parameters, refuse_unfit
+from sandbox.workloads.common.model import make_parameters, refuse_as_companion, refuse_unfit
 from sandbox.workloads.common.registry import resolve_workload
 
 FEWEST_TRIALS = 10
@@ -234,6 +234,8 @@ def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     idle = bool(change.faults) and change.load != "loaded"
     word, options = ("noop", {}) if idle else (change.workload or DEFAULT_WORKLOAD, change.options)
     workload = resolve_workload(word, options)
+    if change.faults:
+        refuse_as_companion(workload.workload, workload.name, parameters)
     conditions = matrix.conditions_of(cell)
     return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions, trial=_trial_of(change))
 

@@ -26,6 +26,7 @@ from sandbox.workloads.common.model import (
     Second,
     Session,
     Workload,
+    refuse_as_companion,
     refuse_unfit,
 )
 from sandbox.workloads.common.registry import NamedWorkload
@@ -236,8 +237,10 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     request = replace(request, trial=request.trial.drawn(seed)) if request.trial else request
     nodes, roles, down = stack.nodes(), stack.roles(), stack.dead_nodes()
     entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
-    kinds = {node.kind for node in nodes if node.group_index == entry.group_index}
-    refuse_unfit(request.workload.workload, request.workload.name, kinds, f"stack {stack.name} ({stack.profile})")
+    named, kinds = request.workload, {node.kind for node in nodes if node.group_index == entry.group_index}
+    refuse_unfit(named.workload, named.name, kinds, f"stack {stack.name} ({stack.profile})")
+    if request.trial is not None:
+        refuse_as_companion(named.workload, named.name, request.parameters)
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"

@@ -139,6 +139,12 @@ def test_without_a_fault_blocks_are_as_many_as_a_difference_needs(tmp_path: Path
     ("old", "new", "line", "what"),
     [
         ("faults: server-crash", "faults: server-crsh", 6, "there is no fault 'server-crsh'"),
+        (
+            "workload: oltp_read_only",
+            "workload: replica-catch-up",
+            12,
+            "the workload replica-catch-up cannot be the load of a trial",
+        ),
         ("after_s: 3", "aftr_s: 3", 9, "these faults are no schedule: steps.0.aftr_s"),
         ("for: 5s", "for: 5", 9, "these faults are no schedule: steps.0.for"),
     ],

@@ -125,6 +125,15 @@ class ClusterStack(TrialStack):
         return [json.dumps(line) for line in lines]
 
 
+def test_a_workload_that_ends_with_its_work_is_no_load_of_a_trial(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(SandboxError) as refused:
+        try_once(world, tmp_path, monkeypatch, workload="replica-catch-up", loaded=True)
+    assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3
+    assert world.probe is None and not list(tmp_path.iterdir())
+
+
 def test_pauses_and_queues_of_a_cluster_are_figures_of_its_trial(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,14 @@ def refuse_unfit(workload: "Workload", name: str, kinds: Collection[Kind], group
         raise SandboxError(what, f"{group} has none", example)
 
 
+def refuse_as_companion(workload: "Workload", name: str, parameters: Parameters) -> None:
+    """Raises SandboxError (exit 2) for a workload that cannot run beside the probe of a trial, which ends by itself."""
+    if workload.work_s(parameters) is not None:
+        what = f"the workload {name} cannot be the load of a trial"
+        known = "it ends with its work; the load of a trial lasts as long as the trial"
+        raise SandboxError(what, known, "try: make trial FAULT=server-crash WORKLOAD=oltp_write_only")
+
+
 def make_parameters(**given: object) -> Parameters:
     """Parameters from values as typed. Raises SandboxError (exit 2) naming the variable and its valid values."""
     try:
