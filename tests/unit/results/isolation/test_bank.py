@@ -2,7 +2,7 @@
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.results.isolation.bank import BankHistory, bank_anomalies
@@ -44,6 +44,7 @@ class Bank:
         return {name: each.count for name, each in bank_anomalies(BankHistory(self.txns, 300)).items() if each.count}
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 10**9), count=st.integers(1, 60))
 def test_transfers_one_after_the_other_show_nothing(seed: int, count: int) -> None:
     dice, bank = random.Random(seed), Bank()
@@ -56,6 +57,7 @@ def test_transfers_one_after_the_other_show_nothing(seed: int, count: int) -> No
     assert bank.read(final=True).read(final=True, node="n2").found == {}
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 10**9), count=st.integers(1, 30))
 def test_a_transfer_on_top_of_an_old_version_is_a_lost_update(seed: int, count: int) -> None:
     dice, bank = random.Random(seed), Bank()

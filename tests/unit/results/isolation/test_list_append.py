@@ -1,7 +1,7 @@
 """List-append: a serial history shows nothing, and each anomaly that is put into one is found."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sandbox.results.isolation.history import Txn
@@ -12,6 +12,7 @@ from unit.results.isolation.histories import Script, append, read, serial, with_
 SEEDS = st.integers(min_value=0, max_value=10**9)
 
 
+@settings(deadline=None)
 @given(seed=SEEDS, count=st.integers(1, 60), keys=st.integers(1, 4), overwrite=st.booleans())
 def test_a_serial_history_has_no_anomaly(seed: int, count: int, keys: int, overwrite: bool) -> None:
     assert serial(seed, count, keys, overwrite).found == {}
@@ -28,6 +29,7 @@ def chosen(txns: list[Txn], seed: int, fit: list[Txn]) -> Txn:
     return fit[seed % len(fit)]
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_seeded_loss_is_found(seed: int) -> None:
     txns = serial(seed, 40, 3, False).txns
@@ -38,6 +40,7 @@ def test_a_seeded_loss_is_found(seed: int) -> None:
     assert counts(without)["lost_writes"] == 1
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_seeded_stale_read_is_found(seed: int) -> None:
     txns = serial(seed, 40, 2, False).txns
@@ -52,6 +55,7 @@ def test_a_seeded_stale_read_is_found(seed: int) -> None:
     assert counts(txns)["stale_reads"] == 1
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_seeded_read_of_what_was_rolled_back_is_found(seed: int) -> None:
     txns = serial(seed, 40, 2, False).txns
@@ -63,6 +67,7 @@ def test_a_seeded_read_of_what_was_rolled_back_is_found(seed: int) -> None:
     assert counts(txns)["aborted_reads"] == 1 and counts(txns)["incompatible_orders"] == 1
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_a_seeded_lost_update_is_found(seed: int) -> None:
     """Two that read the same version and both wrote: the second replaced what the first had written."""
