@@ -1,5 +1,7 @@
 """What is found by label, and how the engine's words are read."""
 
+import json
+
 import pytest
 
 from sandbox.errors import natural_order
@@ -52,6 +54,14 @@ def test_only_the_asked_stack_is_found(docker: FakeDocker) -> None:
 def test_a_container_without_our_further_labels_is_still_found(docker: FakeDocker) -> None:
     docker.add("x", {"sandbox.stack": "p"}, state="created")
     assert [each.id for each in inventory(docker, "p").containers] == ["x"]
+
+
+def test_a_stack_of_a_newer_version_is_read_as_far_as_it_is_known(docker: FakeDocker) -> None:
+    running_stack(docker, "mysql@8.4", cpus="0.5")
+    for each in docker.containers.values():
+        inputs = json.loads(each["labels"]["sandbox.inputs"])
+        each["labels"]["sandbox.inputs"] = json.dumps({**inputs, "gpus": 8})
+    assert {each.inputs.cpus for each in containers(docker, project_name("default"))} == {"0.5"}
 
 
 @pytest.mark.parametrize(
