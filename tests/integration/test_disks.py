@@ -74,15 +74,18 @@ def lost_rows(stack: LiveStack, fault: str) -> int:
     return len({*ledger.acknowledged} - there)
 
 
+@pytest.mark.long
 def test_a_lost_host_keeps_what_its_kernel_had(stack: LiveStack) -> None:
     assert lost_rows(stack, "host-loss") == 0
 
 
+@pytest.mark.long
 def test_relaxed_flushing_loses_acknowledged_rows_with_the_power(stack: LiveStack) -> None:
     # A flush each second: an attempt loses nothing where one has just happened.
     assert any(lost_rows(stack, "power-loss") for _ in range(3))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("disk", ["ext4:1g", "xfs:1g"])
 def test_durable_flushing_loses_nothing_with_the_power(disk: str) -> None:
     with live_stack(f"{MYSQL}+durable", "--disk", disk) as durable:
@@ -90,6 +93,7 @@ def test_durable_flushing_loses_nothing_with_the_power(disk: str) -> None:
     gone(durable.name)
 
 
+@pytest.mark.long
 def test_a_file_system_that_cannot_lose_power_is_skipped() -> None:
     with live_stack(MYSQL, "--disk", "btrfs:1g") as live:
         done = sandbox("fault", "-n", live.name, "--fault", "power-loss", "--target", "writer", check=False)
