@@ -6,13 +6,17 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from integration.live import SANDBOX, LiveStack, leftovers, live_stack, run, sandbox
 from sandbox.stack.naming import project_name
 
-pytestmark = pytest.mark.docker
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="this machine has no loop devices"),
+]
 MYSQL = "mysql@9.7"
 
 

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,8 @@ def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[Li
             assert not leftovers(f"sandbox.stack={project_name(stack.name)}")
 
 
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="this machine has no loop devices")
 def test_a_snapshot_is_restored_into_disks_of_their_own() -> None:
     options = ("--disk", "xfs:2g")
     stacks: list[LiveStack] = []
