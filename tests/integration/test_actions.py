@@ -34,7 +34,7 @@ def versions(stack: LiveStack) -> set[str]:
     ("profile", "options"),
     [
         ("galera3", ()),
-        ("galera3", ("--set", "wsrep_sst_method=rsync")),
+        ("galera3@10.11", ("--set", "wsrep_sst_method=rsync")),
         ("gr3@9.7", ()),
         ("gr3@9.7+clone", ()),
         ("mariadb@11.8+replica1", ()),

@@ -48,6 +48,14 @@ def test_one_that_was_not_ready_before_is_waited_for_all_the_same() -> None:
     assert error.lines()[:2] == ["it stopped after galera2", "not ready within 3 s: galera2"]
 
 
+def test_one_that_ends_instead_is_not_waited_for(clock: Clock) -> None:
+    stack = cluster()
+    stack.unready, stack.dead = [set(), {"galera2"}], {"galera2": "exited (134)"}
+    error = refused(Join(away_s=0), operation(stack, ["galera2"]))
+    assert error.lines()[:2] == ["galera2 ended instead of joining", "it is exited (134); its log says why"]
+    assert clock.now < 110, "and not ten minutes"
+
+
 @pytest.mark.parametrize(("fails", "heard"), [("stop", ["stop"]), ("empty", ["stop", "empty"])])
 def test_it_is_started_again_however_it_left(fails: str, heard: list[str]) -> None:
     stack = cluster()

@@ -39,14 +39,22 @@ def wait_until_back(
     """Waits until all nodes that were ready before are so again, and notes how many seconds after the start that was.
 
     ``started``: when the node was, on the monotonic clock. Raises ActionRefusedError where they are not, within the
-    limit.
+    limit, or where the node ends instead.
     """
-    if not operation.wait_for(lambda: not late(operation, before), limit_s, _LOOK_S):
+    is_over = operation.wait_for(lambda: _ended(operation, node) or not late(operation, before), limit_s, _LOOK_S)
+    if state := _ended(operation, node):
+        raise ActionRefusedError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
+    if not is_over:
         text = f"not ready within {limit_s:g} s: {', '.join(late(operation, before))}"
         raise ActionRefusedError(f"it stopped after {node.name}", text)
     took_s = time.monotonic() - started
     operation.joined_s.append(took_s)
     return took_s
+
+
+def _ended(operation: Operation, node: StackNode) -> str:
+    """How its container ended; empty while it runs."""
+    return operation.stack.dead_nodes().get(node.name, "")
 
 
 def late(operation: Operation, wanted: Collection[str]) -> list[str]:
