@@ -41,7 +41,7 @@ def wait_until_back(
     ``started``: when the node was, on the monotonic clock. Raises ActionRefusedError where they are not, within the
     limit, or where the node ends instead.
     """
-    is_over = operation.wait_for(lambda: _ended(operation, node) or not late(operation, before), limit_s, _LOOK_S)
+    is_over = operation.wait_for(lambda: bool(_ended(operation, node)) or not late(operation, before), limit_s, _LOOK_S)
     if state := _ended(operation, node):
         raise ActionRefusedError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
     if not is_over:
