@@ -10,8 +10,8 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.stack import all_stacks, find_stack
 
 HELP = ("a stack", 2)
-LOOK_S = 2.0
-"""How long the nodes may take to answer each question: one that hangs has not answered after longer either."""
+LOOK_S = 7.0
+"""How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s for one that hangs."""
 
 
 def command(name: NameOfPs = None, json: Json = False) -> None:
