@@ -1,11 +1,13 @@
 """A group of servers that answer what a test gives them, and keep the statements that they were given."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from sandbox.actions.common import model
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
 from sandbox.errors import ExitCode, MachineError
 from sandbox.stack.protocol import ExecResult, ReadyAnswer, StackNode
@@ -56,6 +58,14 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
         self.then()
+
+
+class ClockEvent(threading.Event):
+    """Time moves where somebody waits for it."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        vars(model)["time"].sleep(timeout or 0)  # the clock of the test
+        return self.is_set()
 
 
 class ScriptedGroup(FakeStack):
@@ -133,7 +143,7 @@ def group(family: str = "mysql", version: str = "8.4.3", replicas: int = 2) -> S
 def operation(stack: ScriptedGroup, targets: Sequence[str] = ()) -> Operation:
     """On all servers of the stack's first group."""
     own = [node for node in stack.members if node.is_server and node.group_index == 1]
-    return Operation(stack, "client1", own, list(targets))
+    return Operation(stack, "client1", own, list(targets), ClockEvent())
 
 
 def refused(action: Action, given: Operation) -> ActionRefusedError:

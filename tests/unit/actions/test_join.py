@@ -1,11 +1,13 @@
 """A node leaves and joins again, and is started again whatever happens; never with the only data there is."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from sandbox.actions.join import Join
 from sandbox.errors import MachineError
+from sandbox.stack.protocol import ReadyAnswer
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused
 from unit.fake_stack import server
 
@@ -46,6 +48,24 @@ def test_one_that_was_not_ready_before_is_waited_for_all_the_same() -> None:
     stack.unready = [{"galera2"}]
     error = refused(Join(ready_limit_s=3), operation(stack, ["galera2"]))
     assert error.lines()[:2] == ["it stopped after galera2", "not ready within 3 s: galera2"]
+
+
+def test_the_others_are_not_asked_before_it_answers_itself(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack, asked = cluster(), list[float]()
+    control, ready = stack.controls["galera2"], stack.readiness
+    control.at = None
+
+    def readiness() -> Mapping[str, ReadyAnswer]:
+        asked.append(clock.now)
+        return ready()
+
+    def comes_back() -> None:
+        control.at = "172.18.0.2" if clock.now > 105 else None
+
+    monkeypatch.setattr(stack, "readiness", readiness)
+    clock.then = comes_back
+    Join(away_s=0).perform(operation(stack, ["galera2"]))
+    assert [now > 105 for now in asked] == [False, True], "before it leaves, and once it is there"
 
 
 def test_one_that_ends_instead_is_not_waited_for(clock: Clock) -> None:

@@ -66,11 +66,10 @@ class Operation:
         """Whether a condition was met within the limit. Raises ActionRefusedError where the trial ends meanwhile."""
         end = time.monotonic() + limit_s
         while not met():
-            if self.ended.is_set():
-                raise ActionRefusedError("it was given up", "the trial ended")
             if time.monotonic() > end:
                 return False
-            time.sleep(pause_s)
+            if self.ended.wait(pause_s):
+                raise ActionRefusedError("it was given up", "the trial ended")
         return True
 
 

@@ -41,7 +41,7 @@ def wait_until_back(
     ``started``: when the node was, on the monotonic clock. Raises ActionRefusedError where they are not, within the
     limit, or where the node ends instead.
     """
-    is_over = operation.wait_for(lambda: bool(_ended(operation, node)) or not late(operation, before), limit_s, _LOOK_S)
+    is_over = operation.wait_for(lambda: _is_over(operation, node, before), limit_s, _LOOK_S)
     if state := _ended(operation, node):
         raise ActionRefusedError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
     if not is_over:
@@ -50,6 +50,11 @@ def wait_until_back(
     took_s = time.monotonic() - started
     operation.joined_s.append(took_s)
     return took_s
+
+
+def _is_over(operation: Operation, node: StackNode, before: Collection[str]) -> bool:
+    """Every node is asked, which costs the machine most, only once this one answers at all."""
+    return bool(_ended(operation, node)) or (operation.answers(node) and not late(operation, before))
 
 
 def _ended(operation: Operation, node: StackNode) -> str:
