@@ -1,9 +1,12 @@
-"""Servers for the failover probe."""
+"""Servers for the failover probe, and a world for trials."""
 
 import pymysql
 import pytest
 
+from sandbox.actions.common import model as actions_model
+from sandbox.run import conductor, ledger, operator, probe, trial
 from unit.run.probe_rig import FakeServers, links
+from unit.run.trial_world import World
 
 
 @pytest.fixture
@@ -13,3 +16,12 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
     monkeypatch.setattr(pymysql, "connect", found.connect)
     monkeypatch.setattr(links, "open_socket", found.open_socket)
     return found
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Time stands still but where somebody sleeps."""
+    made = World()
+    for module in (conductor, operator, probe, trial, ledger, actions_model):
+        monkeypatch.setattr(module, "time", made)
+    return made

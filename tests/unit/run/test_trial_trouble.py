@@ -1,0 +1,159 @@
+"""A trial that goes wrong, on a stack without Docker: what ends it, what is healed all the same, what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.run import conductor, probe
+from sandbox.run.bench import EXIT_CODES
+from sandbox.run.schedule import Step
+from sandbox.run.trial import refusals
+from unit.fake_stack import PASSWORD
+from unit.run.trial_runs import trial_of, try_once
+from unit.run.trial_world import FakeBreaking, TrialStack, World
+
+
+def test_writes_that_never_come_back_are_censored_and_healed_in_the_end(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conductor, "BACK_LIMIT_S", 20.0)
+    breaking = FakeBreaking(world, outage_s=1000)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
+    assert record.status == "ok" and world.events == ["inject 0 at 10.00", "heal 0 at 31.00"]
+    figures = trial_of(record).figures
+    assert figures and "rto_ms" in figures.censored
+
+
+def test_an_injection_without_effect_is_an_infra_error(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking = FakeBreaking(world, missing={"mysql1": "its server still listens"})
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
+    assert record.status == "infra_error" and EXIT_CODES[record.status] is ExitCode.ENVIRONMENT
+    assert record.reason == "server-crash is not in effect: mysql1: its server still listens"
+    assert record.trial is None and "probe" in record.files, "what was seen until then is kept"
+    assert world.events == ["inject 0 at 10.00", "heal 0 at 10.00", "probe closed"]
+
+
+def test_a_late_probe_is_an_infra_error(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.late_us = 21_000
+    record, _, _ = try_once(world, tmp_path, monkeypatch)
+    assert record.status == "infra_error"
+    assert record.reason == "the probe was late before the fault (p99 21.0 ms): the host is too busy"
+    assert record.trial is not None and record.metrics.lateness_p99_ms == 21
+
+
+def test_ctrl_c_heals_before_all_else_ends(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.interrupt_at_s = 11.5
+    breaking = FakeBreaking(world, outage_s=None)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
+    assert (record.status, record.reason) == ("interrupted", "interrupted during faults")
+    assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
+    assert [each.partition(" at")[0] for each in world.events] == ["inject 0", "heal 0", "probe closed"]
+
+
+def test_what_cannot_be_healed_after_ctrl_c_is_in_the_reason(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stuck(FakeBreaking):
+        def close(self) -> None:
+            what, known = "not healed: hang on mysql1", "the engine does not answer"
+            raise SandboxError(what, known, "try: make heal", ExitCode.ENVIRONMENT)
+
+    world.interrupt_at_s = 11.5
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=Stuck(world))
+    assert record.status == "interrupted"
+    assert record.reason == "interrupted during faults; not healed: hang on mysql1: the engine does not answer"
+    assert world.events[-1] == "probe closed", "the rest ends all the same"
+
+
+def test_what_cannot_be_healed_after_a_fault_without_effect_is_in_the_reason(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stuck(FakeBreaking):
+        def close(self) -> None:
+            raise MachineError("not healed: hang on mysql1", "the engine does not answer", "try: make heal")
+
+    breaking = Stuck(world, missing={"mysql1": "it runs"})
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
+    assert record.status == "infra_error"
+    assert str(record.reason).startswith("server-crash is not in effect: mysql1: it runs; not healed: hang on mysql1")
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        (ExitCode.BAD_INPUT, "failed"),
+        (ExitCode.UNKNOWN, "skipped"),
+        (ExitCode.ENVIRONMENT, "infra_error"),
+    ],
+)
+def test_a_fault_that_is_refused_ends_the_run_with_its_text(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: ExitCode, status: str
+) -> None:
+    breaking = FakeBreaking(world)
+    breaking.refused = SandboxError("it cannot be", "the kernel has no netem", "try: make doctor", code)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
+    assert (record.status, record.reason) == (status, "it cannot be: the kernel has no netem")
+
+
+def test_a_target_that_the_stack_does_not_have_fails_the_run(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=[Step(at_s=10, fault="hang", target="proxy")])
+    assert (record.status, record.reason) == ("failed", "the stack has no target 'proxy': its group has no proxy")
+
+
+def test_an_internal_error_is_no_refusal() -> None:
+    with pytest.raises(SandboxError), refusals():
+        raise SandboxError("a bug", "a file defines two faults", "try: make test", ExitCode.INTERNAL)
+
+
+def test_a_probe_that_dies_is_an_infra_error(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.dies_at_s = 11.0
+    record, folder, _ = try_once(world, tmp_path, monkeypatch)
+    assert (record.status, record.reason) == ("infra_error", "the probe has ended: Killed")
+    assert "Killed" not in (folder / record.files["probe"]).read_text(), "its log has its own lines only"
+
+
+def test_a_probe_that_dies_in_the_tail_leaves_no_figures(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.dies_at_s = 18.0
+    record, _, _ = try_once(world, tmp_path, monkeypatch)
+    assert record.status == "infra_error" and record.metrics.rto_ms is None
+    assert record.reason == "the probe ended before the trial did; it printed last: Killed"
+
+
+def test_writes_that_are_never_acknowledged_are_an_infra_error(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.broken = True
+    monkeypatch.setattr(probe, "FIRST_WRITE_LIMIT_S", 0.2)
+    record, _, _ = try_once(world, tmp_path, monkeypatch)
+    assert record.status == "infra_error"
+    assert record.reason == "the probe's writes are not acknowledged: 0 writes in 0 s"
+
+
+def test_a_load_that_does_not_work_fails_the_run_before_any_fault(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world, load_lines=["FATAL: unable to connect to MySQL server, error 2003"], load_code=1)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only", loaded=True)
+    assert record.status == "failed" and world.probe is None and not world.events
+    assert str(record.reason).startswith("the load does not work before any fault: ") and "2003" in str(record.reason)
+
+
+def test_a_silent_server_at_the_start_is_an_infra_error(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world, fail_sql={"SELECT @@version": (2003, "Can't connect")})
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert record.status == "infra_error" and str(record.reason).startswith("a server does not answer: ")
+
+
+def test_no_password_is_saved_anywhere(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try_once(world, tmp_path, monkeypatch)
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or PASSWORD not in path.read_text(), path
