@@ -58,6 +58,13 @@ set global group_replication_group_seeds = @seeds;
 SQL
 }
 
+choose_transfer() { # with the setting clone: a server without data takes a copy of another's, and none takes a second one
+  # While a member clones and restarts, the group writes on: were the limit a low one for good, it would have to clone again and again.
+  ask "select coalesce(max(if(@@global.gtid_executed = '', 100, 9223372036854775807)), '')
+    from information_schema.plugins where plugin_name = 'clone' and plugin_status = 'ACTIVE'"
+  [ -z "$answer" ] || tell <<<"set global group_replication_clone_threshold = $answer;"
+}
+
 apply_received() { # what came from the group before the server was killed, and is not applied yet
   say 'applying what was received from the group'
   tell <<SQL
@@ -92,6 +99,7 @@ form() { # state of this node, offline: what to do about it, once
   while IFS='|' read -r node state majority sees applied set; do
     case $state.$majority.$sees.$applied in
       ONLINE.1.0.*)
+        choose_transfer
         start "joining the group that $node is in"
         return 0
         ;;

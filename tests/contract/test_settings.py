@@ -9,6 +9,8 @@ from contract import stacks
 from sandbox.plan.grammar import parse
 from sandbox.plan.library import Setting, Variant
 from sandbox.plan.model import Node
+from sandbox.plan.templates import PLACEHOLDER, node_context
+from sandbox.plan.variables import effective_variables
 
 SETTINGS = stacks.LIBRARY.settings
 VARIANTS = [(name, number) for name, setting in SETTINGS.items() for number in range(len(setting.variants))]
@@ -40,9 +42,16 @@ def test_it_says_what_it_does_and_names_only_what_exists(name: str) -> None:
 @pytest.mark.parametrize(("name", "number"), VARIANTS)
 def test_a_variant_changes_something_and_proves_it(name: str, number: int) -> None:
     variant = SETTINGS[name].variants[number]
-    assert variant.variables or variant.options or variant.first_start
+    assert variant.variables or variant.options or variant.first_start or variant.service
     assert bool(variant.proof.query) != bool(variant.proof.command), "a proof is a query or a command"
     assert variant.proof.expect != ""
+
+
+@pytest.mark.parametrize("name", [name for name, number in VARIANTS if SETTINGS[name].variants[number].from_client])
+def test_what_it_takes_from_the_client_is_in_the_clients_image(name: str) -> None:
+    built = (stacks.CHECKOUT / "images" / "client" / "Dockerfile").read_text()
+    for variant in SETTINGS[name].variants:
+        assert all(folder in built for folder in variant.from_client)
 
 
 def companions(setting: Setting) -> list[str]:
@@ -99,3 +108,12 @@ def test_it_changes_the_compose_file(name: str) -> None:
     for profile in profiles(name):
         without = profile.removesuffix(f"+{name}")
         assert stacks.document(profile)["configs"] != stacks.document(without)["configs"], profile
+
+
+@pytest.mark.parametrize("database", ["mysql@5.7", "mysql@8.4", "ps@8.0", "mariadb"])
+def test_every_server_acknowledges_once_it_follows_another_one(database: str) -> None:
+    plan = stacks.plan(f"{database}+replica1+semisync")
+    for server in plan.databases:
+        variables = effective_variables(server, node_context(plan, server, PLACEHOLDER))
+        acknowledges = [name for name in variables if name.endswith(("sync_replica_enabled", "sync_slave_enabled"))]
+        assert [variables[name] for name in acknowledges] == ["ON"]

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from sandbox.plan.files import NodeFile, image_user, node_files, started_as, supervised
+from sandbox.plan.library import deep_merge
 from sandbox.plan.model import Node, Plan
 from sandbox.plan.probes import PROBE, about
 from sandbox.plan.templates import PLACEHOLDER, Secrets, node_context, render
@@ -19,6 +20,8 @@ DISK = "x-disk"
 """Of a volume: the disk of its own that `up` makes for it; Compose takes the volume as it finds it."""
 DATA_DIRECTORY = "/var/lib/mysql"
 """Of every server, in its container."""
+CPU_SHARES = 1024
+"""Of every service: what is updated later has a weight of its own, which is not always that of one without shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +101,18 @@ def _service(
 ) -> dict[str, Any]:
     context = contexts[node.name]
     where = f"compose/{node.component.name}"
-    body = _escaped(render(node.component.services[node.service], context, where))
+    declared = node.component.services[node.service]
+    for _, variant in node.applied:
+        declared = deep_merge(declared, variant.service)
+    body = _escaped(render(declared, context, where))
     own = node_files(plan, node, contexts, body.pop("configs", []), restored)
     mounts = [_mount(file, node, each) for each in own]
     volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
+    volumes += _from_client(file, plan, node)
     outside = node.kind == "client" and any(group.external for group in plan.groups)
     networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
     service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
-    service |= {"restart": "no", "stop_grace_period": f"{node.component.spec.grace_s}s"}
+    service |= {"restart": "no", "cpu_shares": CPU_SHARES, "stop_grace_period": f"{node.component.spec.grace_s}s"}
     limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
     service |= {name: value for name, value in limits.items() if value and node.is_server}
     service |= body
@@ -166,6 +173,16 @@ def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
     own_disk = {DISK: disk} if disk and node.is_server and target == DATA_DIRECTORY else {}
     file.volumes[full] = file.volumes.get(full, {}) | body | own_disk
     return f"{full}:{target}"
+
+
+def _from_client(file: _File, plan: Plan, node: Node) -> list[str]:
+    """Mounts of folders of the client's image: volumes, filled by the engine when it creates the client's container."""
+    is_client = node.kind == "client"
+    users = plan.nodes if is_client else (node,)
+    folders = {folder for each in users for _, variant in each.applied for folder in variant.from_client}
+    names = {folder: f"{plan.client.name}-{folder.rpartition('/')[2]}" for folder in sorted(folders)}
+    file.volumes.update({name: {} for name in names.values()})
+    return [f"{name}:{folder}{'' if is_client else ':ro'}" for folder, name in names.items()]
 
 
 def _literal(text: str) -> str:

@@ -223,6 +223,10 @@ class Variant(Declared):
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
     first_start: str = ""
+    service: dict[str, Any] = Field(default_factory=dict)
+    """What is merged over the node's Compose service, such as its environment."""
+    from_client: list[str] = Field(default_factory=list)
+    """Folders of the client's image that the node has, too, read-only, under the same paths."""
     proof: Probe
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.grammar import external_address
 from sandbox.plan.model import Node, Plan
 
 _ENVIRONMENT = jinja2.Environment(
@@ -61,8 +62,14 @@ PLACEHOLDER = Secrets(
 
 def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
     """The variables that the templates of a node's component see."""
-    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups}
+    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups, "user": _application_user(plan)}
     return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
+
+
+def _application_user(plan: Plan) -> str:
+    """An external server's own; ours, where the stack has servers of its own, which know no other."""
+    addresses = [external_address(group.external) for group in plan.groups if group.external]
+    return addresses[0].user if addresses and not plan.databases else "sbtest"
 
 
 @cache

@@ -58,7 +58,8 @@ def _lay(merged: dict[str, str | None], name: str, value: str | None) -> None:
     if value == "":
         merged.pop(key, None)
     elif key in _LISTS and merged.get(key):
-        merged[key] = f"{merged[key]};{value}"
+        # A plugin that is named twice ends the list: the server loads nothing after it.
+        merged[key] = ";".join(dict.fromkeys(f"{merged[key]};{value}".split(";")))
     else:
         merged[key] = value
 

@@ -24,6 +24,11 @@ def mounts(composed: dict[str, Any], node: str) -> dict[str, str]:
     return {each["target"]: composed["configs"][each["source"]]["content"].replace("$$", "$") for each in entries}
 
 
+def test_every_service_has_the_shares_that_a_container_is_weighed_back_to() -> None:
+    services = document("mysql+balancer")["services"]
+    assert {name: each["cpu_shares"] for name, each in services.items()} == dict.fromkeys(services, 1024)
+
+
 def test_a_node_is_a_service_of_its_own_name_that_never_restarts_by_itself() -> None:
     service = document("mysql@8.4")["services"]["mysql1"]
     assert service["image"] == "mysql:8.4.11"
@@ -59,6 +64,21 @@ def test_a_node_has_its_volumes_and_a_group_shares_one() -> None:
         "mysql1-data",
         "mysql-2-shared",
     }
+
+
+def test_a_setting_adds_to_a_service_and_shares_folders_of_the_clients_image() -> None:
+    composed = document("mysql+replica+preloaded+mysql")
+    services, volume = composed["services"], "client1-tools"
+    assert services["mysql1"]["environment"] == {
+        "ME": "mysql1", "PRICE": "6$$", "LIBRARY": "/usr/lib/tools/mysql1.so",
+    }  # fmt: skip
+    assert services["mysql1"]["tmpfs"] == ["/scratch"]
+    assert services["mysql1"]["volumes"][-1] == f"{volume}:/usr/lib/tools:ro"
+    assert services["client1"]["volumes"][-1] == f"{volume}:/usr/lib/tools"
+    assert composed["volumes"][volume]["labels"]["sandbox.stack"] == "${COMPOSE_PROJECT_NAME}"
+    for other in ("replica1", "mysql2"):
+        assert "tmpfs" not in services[other] and volume not in str(services[other]["volumes"])
+    assert volume not in document("mysql")["volumes"]
 
 
 def test_dollars_reach_the_container_as_they_were_written() -> None:

@@ -163,7 +163,7 @@ def test_a_disk_is_a_file_system_and_a_size(text: str, found: tuple[str, int]) -
 def test_what_is_no_disk_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(SandboxError) as refused:
         check_limits(None, None, disk=text)
-    assert refused.value.exit_code == 2 and refused.value.next_step == "try: DISK=ext4:4g"
+    assert refused.value.exit_code == 2 and refused.value.next_step == "try: make up PROFILE=mysql@9.7 DISK=ext4:4g"
     assert "ext4, xfs, btrfs" in refused.value.known
 
 

@@ -99,6 +99,35 @@ def test_a_container_whose_server_crashed_can_be_stopped(supervised: Supervised)
     assert supervised.process.wait(10) == 143
 
 
+_PRELOADED = 'echo "preload $LD_PRELOAD"; exit 3'
+
+
+def started_with(library: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """All that the supervisor and a server print that are to be given a library."""
+    monkeypatch.setenv("SANDBOX_PRELOAD", library)
+    (folder / "supervisor").write_text(SUPERVISOR.replace("/sandbox/server.pid", str(folder / "server.pid")))
+    words = ["bash", str(folder / "supervisor"), "bash", "-c", _PRELOADED]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    return done.stdout + done.stderr
+
+
+def test_a_library_is_for_the_server_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = next(str(path) for path in Path("/lib").glob("*/libm.so.6"))
+    assert started_with(library, tmp_path, monkeypatch) == f"preload {library}\n"
+
+
+@pytest.mark.parametrize("content", [None, b"of another libc"])
+def test_a_library_that_cannot_be_loaded_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    library = tmp_path / "library.so"
+    if content:
+        library.write_bytes(content)
+    shown = started_with(str(library), tmp_path, monkeypatch)
+    assert "preload \n" in shown and f"[supervisor] the server starts without {library}: " in shown
+
+
 @pytest.mark.parametrize(
     "profile", ["mysql@9.7+replica1", "ps@8.0", "mariadb@11.8", "galera3", "pxc3", "gr3@9.7", "psgr3"]
 )

@@ -37,7 +37,7 @@ def test_an_empty_value_leaves_the_line_out_and_set_may_still_set_it() -> None:
     assert variables("mysql", "mysql1", "init_connect=")["init_connect"] == ""
 
 
-def test_plugins_to_load_add_up() -> None:
+def test_plugins_to_load_add_up_each_once() -> None:
     assert variables("mysql+cloning", "mysql1")["plugin_load_add"] == "clone.so"
     assert variables("mysql+cloning+auditing", "mysql1")["plugin_load_add"] == "clone.so;audit.so"
 
