@@ -1,4 +1,4 @@
-"""The three-line error and the exit codes of every command."""
+"""The three-line error and the exit codes of every command; words that messages share."""
 
 import difflib
 import re
@@ -49,6 +49,11 @@ def natural_order(word: str) -> list[tuple[int, int, str]]:
 def counted(number: int, thing: str) -> str:
     """``1 volume``, ``2 volumes``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def states(given: Mapping[str, str]) -> str:
+    """Nodes, each with its state, in one line."""
+    return "; ".join(f"{node}: {state}" for node, state in given.items())
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -131,6 +132,7 @@ class FakeStack:
     project: str = "sandbox-default-123456"
     controls: dict[str, Any] = field(default_factory=dict)
     """Node → what a test breaks it with."""
+    started: dict[str, str] = field(default_factory=lambda: {"mysql1": "1", "replica1": "1", "client1": "1"})
     not_ready: dict[str, str] = field(default_factory=dict)
     lacks: dict[str, str] = field(default_factory=dict)
     """What its engine's kernel cannot do → the reason."""
@@ -176,6 +178,9 @@ class FakeStack:
 
     def lacking(self) -> Mapping[str, str]:
         return self.lacks
+
+    def starts(self) -> Mapping[str, str]:
+        return {**self.started}
 
     def log(self, node: str, since: datetime | None = None) -> str:
         return f"2025-01-31T23:59:59Z {node}: ready, root password is {PASSWORD}\n"
@@ -266,7 +271,8 @@ class FakeStack:
         elif text.startswith("SHOW GLOBAL VARIABLES"):
             return [[variable, value] for variable, value in self.variables.items()]
         elif text.startswith("SHOW GLOBAL STATUS"):
-            return [[counter, str(value)] for counter, value in status.items()] + [["wsrep_cluster_status", "Primary"]]
+            counted = {**status, "Uptime": status["Uptime"] + int(time.monotonic())}
+            return [[counter, str(value)] for counter, value in counted.items()] + [["wsrep_cluster_status", "Primary"]]
         elif "events_errors" in text:
             return [[1213, status["conflicts"]], [1205, 0]]
         return []

@@ -75,8 +75,9 @@ def test_the_program_itself_answers_a_shell(tmp_path: Path) -> None:
     assert (done.stdout.split(), done.stderr) == (["galera3+haproxy"], "")
 
 
-def test_make_fault_takes_no_profile() -> None:
-    assert "isolated-writer" in completion.fault_or_profile("iso") and completion.fault("iso") == []
+def test_a_trial_takes_faults_actions_and_profiles_but_make_fault_takes_faults() -> None:
+    assert "isolated-writer" in completion.trial_fault("iso") and completion.fault("iso") == []
+    assert "switchover" in completion.trial_fault("switch") and completion.fault("switch") == []
 
 
 def test_entry_points_are_those_of_running_stacks(monkeypatch: pytest.MonkeyPatch) -> None:

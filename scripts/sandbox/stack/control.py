@@ -2,22 +2,21 @@
 
 import io
 import json
+import shlex
 import tarfile
 from collections.abc import Callable
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import DATA_DIRECTORY, Identity
+from sandbox.plan.compose import CPU_SHARES, DATA_DIRECTORY, Identity
 from sandbox.plan.files import ROTATION_SQL
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
-from sandbox.stack.engine import Docker, RefusedError
+from sandbox.stack.engine import ANSWER_LIMIT_S, Docker, PatientDocker, RefusedError
 from sandbox.stack.facts import engine_facts
 from sandbox.stack.inventory import Container, helper_options
 from sandbox.stack.node_helper import ABSENT, NodeHelper, remove_helpers
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
-_SHARES = 1024
-"""Of a container that nobody weighs; Docker's default."""
 # Source: proc(5), mountinfo: number, parent, device, root, mount point, options…, ``-``, type, source. A Btrfs has a
 # device number of its own, which is not that of its disk.
 _DEVICE = f"""\
@@ -29,6 +28,11 @@ own=/sys/class/block/${{source##*/}}/dev
 [ -e "/sys/dev/block/$found" ] || [ ! -e "$own" ] || found=$(cat "$own")
 printf '%s' "$found"
 """
+
+# runc tries for two seconds, then lets the container run again: with a process just starting in it, it may take more.
+# Source: https://github.com/opencontainers/runc/issues/2753
+_UNFROZEN = "unable to freeze"
+_FREEZE_ATTEMPTS = 3
 
 _EMPTYING = "find /var/lib/mysql -mindepth 1 -delete"
 
@@ -67,6 +71,14 @@ def _empty_file(path: str) -> str:
     return packed.getvalue().decode()
 
 
+def asking(statement: str) -> str:
+    """The script that runs a statement as root through the node's own client."""
+    return f"""\
+client=$(command -v mariadb || command -v mysql) || {{ echo 'there is no client here' >&2; exit 1; }}
+exec "$client" --defaults-file=/sandbox/client.cnf -N -B -e {shlex.quote(statement)}
+"""
+
+
 class Control(NodeControl):
     """One node of a stack on the engine, by its container's id, which stays the same whatever happens to it."""
 
@@ -75,6 +87,7 @@ class Control(NodeControl):
     ) -> None:
         """``client_image``: gives what a helper is made from; ``identity``: of the stack, to which it belongs."""
         self.name, self.kind = container.node, container.kind  # type: ignore[assignment]
+        docker = PatientDocker(docker)
         self._docker, self._identity, self._client_image = docker, identity, client_image
         self._id, self._container = container.id, container
         self._in_network = NodeHelper(docker, identity, container, "network", ["NET_ADMIN"])
@@ -100,7 +113,8 @@ class Control(NodeControl):
             self._docker.ask("unpause", self._id)
 
     def stop(self, grace_s: float) -> None:
-        self._docker.ask("stop", "-t", str(round(grace_s)), self._id)
+        patient = PatientDocker(self._docker, grace_s + ANSWER_LIMIT_S)
+        patient.ask("stop", "-t", str(round(grace_s)), self._id)
 
     def start(self) -> None:
         self.unpause()
@@ -145,10 +159,13 @@ class Control(NodeControl):
         return [f"--memory={memory_bytes}", f"--memory-swap={memory_bytes}"]
 
     def weigh(self, weight: float) -> None:
-        self._docker.ask("update", f"--cpu-shares={round(weight * _SHARES)}", self._id)
+        self._docker.ask("update", f"--cpu-shares={round(weight * CPU_SHARES)}", self._id)
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         return self._docker.answer("exec", "--user", "0", self._id, "sh", "-c", script, timeout_s=timeout_s)
+
+    def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
+        return self.execute(asking(statement), timeout_s)
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         return self._in_network.run(script, timeout_s, self._client_image)
@@ -190,7 +207,10 @@ class Control(NodeControl):
 
     def _bring(self, is_so: Callable[[], bool], *argv: str) -> None:
         """Runs a command at once, without a look before; a refusal is harmless where all is as it should be."""
-        answer = self._docker.answer(*argv)
+        for _ in range(_FREEZE_ATTEMPTS):
+            answer = self._docker.answer(*argv)
+            if _UNFROZEN not in answer.stderr:
+                break
         if answer.code and not is_so():
             raise RefusedError(argv, answer)
 

@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import DISK, Identity
+from sandbox.plan.compose import DATA_DIRECTORY, DISK, Identity
 from sandbox.plan.grammar import parse_disk
 from sandbox.stack.create import mount_words, side_by_side, volume_labels
 from sandbox.stack.engine import Docker, RefusedError
-from sandbox.stack.inventory import helper_options, label_options, owner_labels
+from sandbox.stack.inventory import Container, helper_options, label_options, owner_labels
 
 Volume = tuple[str, str, str]
 """Name, project and checkout, as the inventory has them."""
@@ -42,10 +42,22 @@ def make_disks(docker: Docker, document: Mapping[str, Any], identity: Identity, 
     answer = docker.begin(*run, pass_fds=(lock,)).answer()
     if answer.code:
         what = f"DISK={next(iter(wanted.values()))}: the data directories get no disks of their own here"
-        raise MachineError(what, answer.last_error or f"exit code {answer.code}", "try: the same command without DISK")
+        step = "try: make doctor   (says whether there are loop devices; make up without DISK needs none)"
+        raise MachineError(what, answer.last_error or f"exit code {answer.code}", step)
     devices: Mapping[str, str] = json.loads(answer.stdout)
     creations = [_creation(document, identity.project, name, kind, device) for name, device in devices.items()]
     side_by_side(docker, dict.fromkeys(creations), lock)
+
+
+def flush_disks(docker: Docker, servers: Sequence[Container]) -> None:
+    """Writes to each disk what was copied there until now: a loss of power takes no data directory just made.
+
+    Raises SandboxError (exit 4) where the engine refuses.
+    """
+    argv = ("sync", "-f", DATA_DIRECTORY)
+    begun = [docker.begin("exec", "--user", "0", each.id, *argv) for each in servers]
+    for each in begun:
+        each.output()
 
 
 def _creation(document: Mapping[str, Any], project: str, name: str, kind: str, device: str) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from sandbox.errors import MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
 Begun = TypeVar("Begun", "Pending", "CommandStream")
+ANSWER_LIMIT_S = 120.0
+"""Far more than anything takes that an engine does to one node."""
 _PATIENCE_S = 5.0
 """How long a client may take to end on request before it is killed."""
 
@@ -181,6 +183,31 @@ class Docker:
             return _popen(["docker", *argv], process_group=None).wait()
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+class PatientDocker(Docker):
+    """An engine that is waited for no longer than a limit: past it, MachineError. A caller's own limit comes first."""
+
+    def __init__(self, docker: Docker, limit_s: float = ANSWER_LIMIT_S) -> None:
+        self._docker, self._limit_s = docker, limit_s
+
+    def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> Pending:
+        return self._docker.begin(*argv, stdin=stdin, pass_fds=pass_fds)
+
+    def answer(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> ExecResult:
+        try:
+            return self._docker.answer(*argv, stdin=stdin, timeout_s=timeout_s or self._limit_s)
+        except TimeoutError as late:
+            if timeout_s:
+                raise
+            what, known = f"docker {argv[0]} does not end", f"the engine did not answer within {self._limit_s:g} s"
+            raise MachineError(what, known, "try: make doctor") from late
+
+    def ask(self, *argv: str, stdin: str | None = None, timeout_s: float | None = None) -> str:
+        answer = self.answer(*argv, stdin=stdin, timeout_s=timeout_s)
+        if answer.code:
+            raise RefusedError(argv, answer)
+        return answer.stdout
 
 
 def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object) -> "subprocess.Popen[str]":

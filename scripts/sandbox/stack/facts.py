@@ -15,13 +15,14 @@ from sandbox.stack.protocol import Engine
 
 SERVER_DISK_MB = 400
 """A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a little more."""
+_INFO = ("info", "--format", "{{json .}}")
 _MEMINFO = Path("/proc/meminfo")
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def begin_info(docker: Docker) -> Pending:
     """Requests the input of `read_info`; the client takes 0.1 s for it, so this starts early."""
-    return docker.begin("info", "--format", "{{json .}}")
+    return docker.begin(*_INFO)
 
 
 def read_info(text: str) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def read_info(text: str) -> dict[str, Any]:
 
 def engine_facts(docker: Docker) -> Engine:
     """The engine and the machine where containers run. SandboxError (exit 4) where the engine does not answer."""
-    info = read_info(begin_info(docker).output())
+    info = read_info(docker.ask(*_INFO))
     return Engine(
         version=info["ServerVersion"], operating_system=info["OperatingSystem"], kernel=info["KernelVersion"],
         architecture=info["Architecture"], cgroup_version=str(info.get("CgroupVersion") or "1"),

@@ -12,6 +12,8 @@ from sandbox.stack.protocol import Note, OnEvent
 
 LOCK_PATIENCE_S = 60.0
 """How long a command waits for another one that is working on its stack."""
+QUIET_S = 0.5
+"""A lock may outlive its holder for a moment: a process that it was starting has it open until it runs."""
 _POLL_S = 0.05
 
 
@@ -42,7 +44,8 @@ def opened(names: Iterable[str]) -> Iterator[list[int]]:
 def locked(name: str, on_wait: Callable[[], None], patience_s: float | None = None) -> Iterator[int]:
     """Holds the lock ``name``; yields its file descriptor, for a child that must hold it after we exit.
 
-    ``on_wait`` is called once where another process has it. Raises SandboxError (exit 4) past ``patience_s``.
+    ``on_wait`` is called once where another process has it for longer than a moment. Raises SandboxError (exit 4)
+    past ``patience_s``.
     """
     with opened([name]) as (descriptor,):
         _acquire(descriptor, name, on_wait, patience_s)
@@ -78,12 +81,13 @@ def is_held(name: str) -> bool:
 
 
 def _acquire(descriptor: int, name: str, on_wait: Callable[[], None], patience_s: float | None) -> None:
-    if _try(descriptor):
-        return
-    on_wait()
-    began = time.monotonic()
+    began, is_said = time.monotonic(), False
     while not _try(descriptor):
-        if patience_s is not None and time.monotonic() - began > patience_s:
+        waited_s = time.monotonic() - began
+        if waited_s > QUIET_S and not is_said:
+            on_wait()
+            is_said = True
+        if patience_s is not None and waited_s > patience_s:
             raise MachineError(
                 f"another command has been working on {name} for more than {patience_s:.0f} s",
                 f"it holds {lock_folder() / name}.lock",

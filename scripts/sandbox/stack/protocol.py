@@ -155,7 +155,7 @@ class NodeControl(Protocol):
     kind: Kind
 
     def state(self) -> str:
-        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``."""
+        """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``, ``external``."""
 
     def address(self) -> str | None:
         """IP address in the stack's network; None while it is not connected or has ended."""
@@ -195,6 +195,9 @@ class NodeControl(Protocol):
 
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``sh -c script`` as root in the container. TimeoutError past ``timeout_s``."""
+
+    def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
+        """Runs SQL on its server: as root, or as the user of an external address. TimeoutError past ``timeout_s``."""
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         """Runs ``bash -c script`` in the node's network namespace, with NET_ADMIN, iptables and tc.
@@ -260,6 +263,9 @@ class RunningStack(Protocol):
 
     def dead_nodes(self) -> Mapping[str, str]:
         """Nodes whose container is not running, each with its state: ``exited (137), out of memory``."""
+
+    def starts(self) -> Mapping[str, str]:
+        """When the container of each node started last, in the engine's words."""
 
     def log(self, node: str, since: datetime | None = None) -> str:
         """The node's log with timestamps, since a UTC time (None: since the container was made)."""

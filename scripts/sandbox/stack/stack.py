@@ -26,6 +26,7 @@ from sandbox.stack.protocol import (
     Engine,
     EntryPoint,
     ExecResult,
+    NodeControl,
     OnEvent,
     ReadyAnswer,
     RunningStack,
@@ -204,6 +205,12 @@ class Stack(RunningStack):
         stopped = [container for container in self.refreshed().members if not container.running]
         return {container.node: death(self.docker, container) for container in stopped}
 
+    def starts(self) -> dict[str, str]:
+        names = {each.id: each.node for each in self.members}
+        # Where one of them is gone the command fails, and still prints the others.
+        answer = self.docker.answer("inspect", "--format", "{{.Id}} {{.State.StartedAt}}", *names)
+        return {names[id_]: at for id_, at in map(str.split, answer.stdout.splitlines())}
+
     def log(self, node: str, since: datetime | None = None) -> str:
         bound = ["--since", since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")] if since else []
         return self.docker.stream("logs", "--timestamps", *bound, self.container(node).id).text()
@@ -211,7 +218,11 @@ class Stack(RunningStack):
     def engine(self) -> Engine:
         return engine_facts(self.docker)
 
-    def control(self, node: str) -> Control:
+    def control(self, node: str) -> NodeControl:
+        from sandbox.stack.external import ExternalControl  # here: it imports this module
+
+        if external := next((each for each in self.entries.externals() if each.node == node), None):
+            return ExternalControl(self, external)
         return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
 
     def upgrade(self, node: str, version: str) -> None:

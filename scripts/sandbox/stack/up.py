@@ -15,7 +15,7 @@ from sandbox.plan.templates import Secrets
 from sandbox.results.record import Inputs
 from sandbox.stack.access import publish, run_init
 from sandbox.stack.create import create, fill, start, volume_mount
-from sandbox.stack.disks import make_disks
+from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory
@@ -97,6 +97,8 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
         readiness = Readiness(stack, on_event, options.timeout_s)
         readiness.wait()
         run_init(stack, plan.request.init, on_event)
+        if plan.request.disk:
+            flush_disks(docker, [each for each in stack.members if each.is_server])
         return Started(publish(stack, on_event) if options.publish else stack, readiness.roles, start.wish, start.uuid)
 
 

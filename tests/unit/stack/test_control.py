@@ -2,40 +2,21 @@
 
 import io
 import json
-import subprocess
 import tarfile
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.abilities import WRITE_LIMIT
+from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.stack import control
 from sandbox.stack.control import Control, death
+from sandbox.stack.engine import PatientDocker
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 from sandbox.stack.stack import Stack
-from unit.stack.fake_docker import FakeDocker, answer
-from unit.stack.small_stack import running_stack
+from unit.stack.fake_docker import HANGS, FakeDocker, answer
 
 NODE_STATE = r"^inspect --format {{json \.State}} "
 BEGAN = "2026-01-31T10:00:00.5Z"
-
-
-@pytest.fixture
-def docker() -> FakeDocker:
-    """An engine with a stack of one server."""
-    return FakeDocker()
-
-
-@pytest.fixture
-def stack(docker: FakeDocker) -> Stack:
-    return running_stack(docker, "mysql")
-
-
-@pytest.fixture
-def node(stack: Stack) -> Control:
-    """Its server."""
-    return stack.control("mysql1")
 
 
 def in_state(docker: FakeDocker, **state: object) -> None:
@@ -75,6 +56,44 @@ def test_it_fulfils_the_protocol(stack: Stack) -> None:
 def test_its_state_is_in_words(docker: FakeDocker, node: Control, state: dict[str, object], text: str) -> None:
     in_state(docker, **state)
     assert node.state() == text
+
+
+@pytest.mark.parametrize(
+    ("words", "act"),
+    [
+        ("kill", lambda node: node.signal("KILL")),
+        ("start", lambda node: node.start()),
+        ("update", lambda node: node.weigh(2)),
+        ("inspect", lambda node: node.state()),
+        ("stop", lambda node: node.stop(0.01)),
+        ("info", lambda node: node.limit(Limits(None, 7))),
+    ],
+)
+def test_an_engine_that_hangs_is_an_error_after_a_while(
+    docker: FakeDocker, stack: Stack, words: str, act: Callable[[NodeControl], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PatientDocker.__init__, "__defaults__", (0.01,))
+    monkeypatch.setattr(control, "ANSWER_LIMIT_S", 0.01)
+    docker.on("HostConfig", answer(json.dumps({"NanoCpus": 1, "Memory": 7})))
+    docker.on(f"^{words} ", HANGS)
+    with pytest.raises(MachineError, match=f"docker {words} does not end") as late:
+        act(stack.control("mysql1"))
+    known = f"the engine did not answer within {0.02 if words == 'stop' else 0.01} s"
+    assert late.value.lines()[1:] == [known, "try: make doctor"]
+
+
+def test_a_script_has_its_own_limit(docker: FakeDocker, node: Control) -> None:
+    docker.on("^exec ", HANGS)
+    with pytest.raises(TimeoutError):
+        node.execute("sleep 9", timeout_s=0.01)
+
+
+def test_a_statement_goes_through_the_nodes_own_client_as_root(docker: FakeDocker, node: Control) -> None:
+    docker.on("^exec --user 0 .*--defaults-file=/sandbox/client.cnf -N -B -e 'DO 1'", answer("1\n"))
+    assert node.ask("DO 1").stdout == "1\n"
+    docker.on("^exec ", HANGS)
+    with pytest.raises(TimeoutError):
+        node.ask("DO SLEEP(9)", timeout_s=0.01)
 
 
 @pytest.mark.parametrize("said", ["Error: No such object: x", "error: no such container: x"])
@@ -139,6 +158,19 @@ def test_what_is_so_already_is_no_refusal(docker: FakeDocker, node: Control) -> 
     in_state(docker)
     node.unpause()
     assert not docker.called("unpause")
+
+
+def test_a_container_that_does_not_freeze_at_once_is_paused_again(docker: FakeDocker, node: Control) -> None:
+    refused = answer(code=1, stderr="Error response from daemon: OCI runtime pause failed: unable to freeze: unknown")
+    in_state(docker)
+    docker.on("^pause", refused)
+    with pytest.raises(SandboxError) as failed:
+        node.pause()
+    assert "unable to freeze" in failed.value.known
+    assert len(docker.called("pause")) == 3
+    replies = iter((refused, answer()))
+    docker.on("^pause", lambda _: next(replies))
+    node.pause()
 
 
 def test_a_paused_node_runs_again_before_it_is_started(docker: FakeDocker, node: Control) -> None:
@@ -327,71 +359,10 @@ def test_a_helper_that_stays_is_an_error(docker: FakeDocker, node: Control) -> N
 
 def test_a_node_can_be_mended_without_the_client_but_for_its_network(docker: FakeDocker, stack: Stack) -> None:
     node = Stack([each for each in stack.containers if each.kind != "client"], docker).control("mysql1")
+    assert isinstance(node, Control)
     Helpers(docker, node)
     docker.state("mysql1", "paused")
     node.unpause()
     assert docker.called("unpause")
     with pytest.raises(SandboxError, match="no node 'client1'"):
         node.in_network("true")
-
-
-def test_writes_are_limited_on_the_disk_of_the_data_directory(docker: FakeDocker, node: Control) -> None:
-    docker.on("^exec .*mountinfo", answer("8:1"))
-    node.write_limit(1 << 20)
-    run = docker.calls[-1]
-    assert run[-5:] == (WRITE_LIMIT, "limit", node._id, "8:1", str(1 << 20))
-    assert "--rm" in run and "/sys/fs/cgroup:/cgroup" in run and "--privileged" not in run
-    node.write_limit(None)
-    assert docker.calls[-1][-1] == ""
-
-
-@pytest.mark.parametrize(
-    ("device", "limit", "known"),
-    [
-        (answer(code=1, stderr="container is not running"), answer(), "container is not running"),
-        (answer(""), answer(), "its data directory is on the file system of the container"),
-        (answer("8:1"), answer(code=1, stderr="first\nread-only file system\n"), "read-only file system"),
-        (answer("8:1"), answer(code=1), "exit code 1"),
-    ],
-)
-def test_writes_that_cannot_be_limited_have_a_reason(
-    docker: FakeDocker, node: Control, device: ExecResult, limit: ExecResult, known: str
-) -> None:
-    docker.on("^exec .*mountinfo", device)
-    docker.on("^run", limit)
-    with pytest.raises(SandboxError) as refused:
-        node.write_limit(1 << 20)
-    assert (refused.value.what, refused.value.known) == ("the writes of mysql1 cannot be limited", known)
-    assert refused.value.exit_code is ExitCode.ENVIRONMENT
-
-
-def test_a_btrfs_is_limited_by_the_device_that_it_is_on(docker: FakeDocker, node: Control, tmp_path: Path) -> None:
-    (tmp_path / "mountinfo").write_text("24 21 0:61 / /var/lib/mysql rw,relatime - btrfs /dev/loop3 rw,space_cache\n")
-    (tmp_path / "loop3").mkdir()
-    (tmp_path / "loop3" / "dev").write_text("7:3\n")
-
-    def run(argv: tuple[str, ...]) -> ExecResult:
-        script = argv[-1].replace("/proc/self", str(tmp_path)).replace("/sys/class/block", str(tmp_path))
-        return answer(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout)
-
-    docker.on("^exec .*mountinfo", run)
-    node.write_limit(None)
-    assert docker.calls[-1][-2] == "7:3"
-
-
-def test_the_script_finds_the_device_of_the_last_mount(docker: FakeDocker, node: Control, tmp_path: Path) -> None:
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(
-        "21 1 0:5 / / rw - overlay overlay rw\n22 21 8:1 / /var/lib/mysql rw - ext4 /dev/sda1 rw\n"
-        "23 21 7:0 /var/lib/mysql /mnt rw - ext4 /dev/loop0 rw\n24 21 8:2 / /var/lib/mysql rw - ext4 /dev/sda2 rw\n"
-    )
-    found: list[str] = []
-
-    def run(argv: tuple[str, ...]) -> ExecResult:
-        script = argv[-1].replace("/proc/self/mountinfo", str(mounts))
-        found.append(subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout)
-        return answer(found[-1])
-
-    docker.on("^exec .*mountinfo", run)
-    node.write_limit(None)
-    assert found == ["8:2"]

@@ -99,6 +99,13 @@ def test_the_helper_may_make_device_nodes_and_nothing_else(docker: FakeDocker, k
     assert f"sandbox.stack={PROJECT}" in run and "sandbox.kind=helper" in run
 
 
+def test_what_was_copied_to_a_disk_is_on_it_before_the_stack_is_used(docker: FakeDocker, kernel: Kernel) -> None:
+    docker.on("sync -f", answer())
+    up(local_plan(PROFILE, disk=DISK), UpOptions("a"), Events(), docker)
+    assert len({call[3] for call in docker.called("exec") if call[-3:] == ("sync", "-f", "/var/lib/mysql")}) == 2
+    assert docker.calls[-1][-3:] == ("sync", "-f", "/var/lib/mysql") and kernel.attached
+
+
 def test_a_stack_without_a_disk_has_none(docker: FakeDocker, kernel: Kernel) -> None:
     up(local_plan(PROFILE), UpOptions("a"), Events(), docker)
     assert not helpers(docker) and DISKS not in docker.volumes
@@ -139,6 +146,7 @@ def test_a_kernel_without_loop_devices_is_an_error_before_anything_starts(docker
     with pytest.raises(SandboxError) as refused:
         bring_up(docker)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT and "Operation not permitted" in refused.value.known
+    assert refused.value.next_step.startswith("try: make doctor "), "a command"
     assert not docker.called("compose") and not docker.called("start") and inventory(docker).empty
 
 

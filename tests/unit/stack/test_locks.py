@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,10 +39,16 @@ def holder() -> Iterator["subprocess.Popen[str]"]:
 
 def test_a_second_command_waits_with_a_message_and_gives_up_in_bounds(holder: "subprocess.Popen[str]") -> None:
     messages: list[str] = []
-    with pytest.raises(SandboxError) as late, locked("it", lambda: messages.append("waiting"), patience_s=0.1):
+    with pytest.raises(SandboxError) as late, locked("it", lambda: messages.append("waiting"), patience_s=0.7):
         pass
     assert messages == ["waiting"]
     assert late.value.exit_code == ExitCode.ENVIRONMENT
+
+
+def test_a_lock_that_outlives_its_holder_for_a_moment_is_not_worth_a_message(holder: "subprocess.Popen[str]") -> None:
+    threading.Timer(0.1, holder.kill).start()
+    with locked("it", lambda: pytest.fail("nobody works on it"), patience_s=5):
+        pass
 
 
 def test_a_killed_holder_leaves_no_lock(holder: "subprocess.Popen[str]") -> None:

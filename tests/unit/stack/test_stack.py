@@ -200,6 +200,13 @@ def test_dead_nodes_say_how_they_ended(docker: FakeDocker) -> None:
     assert stack.dead_nodes() == {"replica1": "exited (1)"}
 
 
+def test_it_says_when_each_container_started(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1")
+    shown = [f"{stack.container(node).id} 2025-01-31T00:00:0{at}Z" for at, node in enumerate(("mysql1", "client1"))]
+    docker.on("^inspect", answer("\n".join(shown), code=1, stderr="Error: No such object: replica1"))
+    assert stack.starts() == {"mysql1": "2025-01-31T00:00:00Z", "client1": "2025-01-31T00:00:01Z"}
+
+
 def test_an_unknown_node_is_refused_with_a_hint(docker: FakeDocker) -> None:
     with pytest.raises(SandboxError) as unknown:
         running_stack(docker, "mysql").run("mysql2", ["true"])

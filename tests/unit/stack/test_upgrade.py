@@ -13,6 +13,7 @@ from sandbox.plan.model import Plan, PlanRequest
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PASSWORD_NAMES
 from sandbox.stack import upgrade as upgrade_module
+from sandbox.stack.control import Control
 from sandbox.stack.engine import RefusedError
 from sandbox.stack.stack import UPGRADED, Stack
 from unit.plan.small_library import SMALL
@@ -111,9 +112,16 @@ def test_a_stack_that_another_process_holds_finds_the_new_container(docker: Engi
     stack = running_stack(docker, "mysql@8.0")
     other = Stack(stack.containers, docker)
     stack.upgrade("mysql1", "8.4")
-    assert other.control("mysql1")._id != stack.control("mysql1")._id
+    assert id_of(other) != id_of(stack)
     other.refresh()
-    assert other.control("mysql1")._id == stack.control("mysql1")._id
+    assert id_of(other) == id_of(stack)
+
+
+def id_of(stack: Stack) -> str:
+    """The container that is broken as mysql1."""
+    control = stack.control("mysql1")
+    assert isinstance(control, Control)
+    return control._id
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,10 @@ def fault() -> Iterable[str]:
 
 
 @_quietly
-def fault_or_profile() -> Iterable[str]:
-    """Names of faults and of fault profiles."""
+def trial_fault() -> Iterable[str]:
+    """Names of faults, actions and fault profiles: what a trial can do."""
+    from sandbox.actions.common.registry import action_names
     from sandbox.faults.common.registry import names
     from sandbox.run.schedule import schedule_names
 
-    return {*names(), *schedule_names()}
+    return {*names(), *action_names(), *schedule_names()}

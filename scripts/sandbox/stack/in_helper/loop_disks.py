@@ -22,7 +22,12 @@ DISKS, BLOCK_DEVICES = Path("/disks"), Path("/sys/block")
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
 STATUS = struct.Struct("=5Q4I64s64s32s2Q")
 """struct loop_info64: device, inode, rdevice, offset, size limit; number, encryption, flags; names, key, reserved."""
-NAME_FIELD, NAME_BYTES = 9, 63
+FLAGS_FIELD, NAME_FIELD, NAME_BYTES = 8, 9, 63
+DIRECT_IO = 16
+"""LO_FLAGS_DIRECT_IO: no second copy in the host's cache, whose kernel threads would take the processors of the probe.
+
+The kernel leaves it out where the host's file system cannot do it.
+"""
 CONFIGURATION = struct.Struct(f"=2I{STATUS.size}s8Q")
 """struct loop_config: the file's descriptor, its block size (0: the kernel's), its status, reserved."""
 CONTROL_NUMBERS = (10, 237)
@@ -62,7 +67,7 @@ def name_of(project: str, name: str) -> bytes:
 
 def attached(path: Path, name: bytes) -> str:
     """Puts a file on a free loop device, which has the name from its first moment on."""
-    status = STATUS.pack(*[0] * NAME_FIELD, name, b"", b"", 0, 0)
+    status = STATUS.pack(*[0] * FLAGS_FIELD, DIRECT_IO, name, b"", b"", 0, 0)
     with path.open("r+b") as file:
         configuration = CONFIGURATION.pack(file.fileno(), 0, status, *[0] * 8)
         for _ in range(ATTEMPTS):

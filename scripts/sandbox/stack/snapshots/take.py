@@ -60,8 +60,22 @@ def take_stopped(stack: Stack, wish: Wish) -> None:
     disk fails.
     """
     capture = _Capture(stack, wish)
+    _part_members(stack, capture.servers)
     stack.docker.ask("stop", *(each.id for each in capture.servers))
     capture.stored(capture.of_stopped_servers)
+
+
+def _part_members(stack: Stack, servers: Sequence[Container]) -> None:
+    """Galera's members no longer reach each other.
+
+    One that leaves in order is a new view, which counts as a transaction at those that stay. Restored, whoever lacks it
+    would be sent the whole data (SST).
+    """
+    members = [each for each in servers if each.about.get("topology") == "galera"]
+    network = f"{stack.project}_stack"
+    begun = [stack.docker.begin("network", "disconnect", "--force", network, each.id) for each in members]
+    for each in begun:
+        each.output()
 
 
 class _Capture:
@@ -82,12 +96,14 @@ class _Capture:
         return store.make(self.stack.docker, self.wish.key, self.stack.profile, self.stack.checkout, copy)
 
     def of_idle_servers(self) -> Facts | None:
-        """Pauses the servers for the end of the copy; None where one of them wrote meanwhile."""
+        """Pauses the servers for the end of the copy; None where one wrote meanwhile or could not be paused."""
         names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
         with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts) as helper:
             helper.ask("first", names)
             before = self._positions()
-            with _paused(self.servers):
+            with _paused(self.servers) as all_are:
+                if not all_are:
+                    return None
                 helper.ask("second", names)
             if before != self._positions():
                 return None
@@ -118,12 +134,14 @@ class _Capture:
 
 
 @contextmanager
-def _paused(servers: Sequence[Container]) -> Iterator[None]:
-    """Pauses every server for the block; they run again after it, even if this process is killed meanwhile."""
+def _paused(servers: Sequence[Container]) -> Iterator[bool]:
+    """Pauses every server for the block; they run again after it, even if this process is killed meanwhile.
+
+    Gives whether all of them are paused.
+    """
     guard = begin_stream(["sh", "-c", _PAUSE, "sh", *(each.id for each in servers)], stdin=True)
     try:
-        next(guard.lines(), "")
-        yield
+        yield next(guard.lines(), "").strip() == "paused"
     finally:
         guard.close_stdin()
         guard.wait()

@@ -57,7 +57,7 @@ def keepers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Started]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long."""
-    monkeypatch.setattr(background, "_KEEPER_ENDS_S", 0.1)
+    monkeypatch.setattr(background, "_KEEPER_ENDS_S", 0.7)
 
 
 def test_no_snapshot_is_taken_while_another_stack_is_measured(keepers: Started) -> None:
