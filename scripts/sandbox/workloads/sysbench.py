@@ -17,6 +17,7 @@ from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads import common
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import folder_of, run_load, ship
+from sandbox.workloads.common.in_client_conflicts import CONFLICTS
 from sandbox.workloads.common.load_output import LoadOutput
 from sandbox.workloads.common.model import Parameters, PreparedData, Progress, Session, Workload
 from sandbox.workloads.common.sysbench_load import PREPARE_LIMIT_S, SysbenchLoad, as_option, sysbench_argv
@@ -31,9 +32,6 @@ INIT_TIMEOUT_S = 30
 
 PREPARE_OLTP = "prepare_oltp"
 """Our script in the client image: makes the same tables on every server, whatever its auto-increment settings."""
-
-_ROLLED_BACK_BY_GROUP = (3101, 1180)
-"""Group Replication's certification conflict, and its deadlock at COMMIT with a transaction of another member."""
 
 _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(encoding="utf-8"))
 STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
@@ -189,7 +187,7 @@ class Sysbench(SysbenchLoad):
         if self.thread_init_timeout_s != INIT_TIMEOUT_S and _knows(session, _INIT_TIMEOUT):
             options.append(f"{_INIT_TIMEOUT}={self.thread_init_timeout_s}")
         if any(server.topology == "gr" for server in session.servers):
-            codes = ",".join(map(str, (*IGNORED_BY_DEFAULT, *_ROLLED_BACK_BY_GROUP)))
+            codes = ",".join(map(str, dict.fromkeys((*IGNORED_BY_DEFAULT, *CONFLICTS))))
             options.append(f"--mysql-ignore-errors={codes}")
         return options
 

@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.bank import Bank
 from sandbox.workloads.common import history_load
 from sandbox.workloads.common.history_load import HistoryLoad
+from sandbox.workloads.common.in_client_conflicts import CONFLICTS, is_conflict
 from sandbox.workloads.common.model import Second, WorkloadError
 from sandbox.workloads.list_append import ListAppend
 from unit.fake_stack import CLIENT, PASSWORD, FakeStack, server
@@ -94,7 +96,7 @@ def test_writes_that_replace_each_other_break_the_promise_but_not_the_run(
     ("statement", "code", "outcome", "failure"),
     [
         ("COMMIT", 1213, "fail", None),
-        ("COMMIT", 1180, "info", None),
+        ("COMMIT", 1180, "info", "error 1180: lost"),
         ("COMMIT", 2013, "info", "error 2013: lost"),
         ("UPDATE", 1020, "fail", None),
         ("UPDATE", 1064, "fail", "error 1064: lost"),
@@ -113,12 +115,32 @@ def test_an_error_decides_what_is_known_of_its_transaction(
         assert made.metrics.conflicts_by_code == {str(code): 1} and made.metrics.errors == 0
 
 
+def test_a_commit_that_fails_for_another_reason_than_a_deadlock_is_no_conflict() -> None:
+    """As engine.lua has it, whose codes are the same."""
+    text = (COMMON / "engine.lua").read_text(encoding="utf-8")
+    (codes,) = re.findall(r"^local CONFLICTS = \{(.*), \"expected\"\}$", text, re.MULTILINE)
+    assert tuple(int(code.strip('" ')) for code in codes.split(",")) == CONFLICTS
+    assert is_conflict(1180, "Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT")
+    assert not is_conflict(1180, "Got error 28 - 'No space left on device' during COMMIT")
+    assert is_conflict(1213, "Deadlock found") and not is_conflict(1064, "error 149")
+
+
 def test_a_process_of_unknown_outcome_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = SerialServer(fails={"COMMIT": pymysql.OperationalError(1180, "lost")}, careless=True)
+    there = SerialServer(fails={"COMMIT": pymysql.OperationalError(1180, "Got error 149")}, careless=True)
     txns = read_history(line for line in lines_of(Bank(), there, monkeypatch) if line.startswith('{"index"'))
     (unknown,) = [txn for txn in txns if txn.outcome == "info"]
     later = [txn.process for txn in txns if txn.index > unknown.index and not txn.final]
     assert unknown.process not in later and unknown.process + 3 in later
+
+
+def test_the_last_reads_are_sent_but_belong_to_no_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All keys of all nodes, twice: far more than what the load itself sends in a second."""
+    shared, _ = in_client(ListAppend())
+    monkeypatch.setattr(shared, "work", lambda link, *_: link.execute("reads", "SELECT val FROM list WHERE id=%s", [1]))
+    there = SerialServer()
+    metrics = judged(ListAppend(), lines_of(ListAppend(), there, monkeypatch), tmp_path)[0].metrics
+    assert metrics.queries == there.statements > 30
+    assert metrics.reads_per_s == metrics.qps == pytest.approx(3, abs=0.2), "one of each thread"
 
 
 def request_of(stack: FakeStack) -> dict[str, Any]:
@@ -162,7 +184,7 @@ def test_the_programs_are_shipped_and_tables_made_anew(tmp_path: Path) -> None:
     for _ in range(2):
         record = Bank(accounts=3).prepare(session_of(stack), tmp_path / "prepare.log")
         assert record is not None and not record.reused
-    assert set(stack.shipped) == {"in_client_history.py", "in_client_bank.py"}
+    assert set(stack.shipped) == {"in_client_history.py", "in_client_conflicts.py", "in_client_bank.py"}
     asked = [text for _, text in stack.asked if "bank_accounts" in text]
     assert len(asked) == 4 and asked[1] == "INSERT INTO bank_accounts VALUES (0, 100, 0), (1, 100, 0), (2, 100, 0)"
     failing = replace(stack, fail_sql={"CREATE TABLE bank": (1142, "denied")})

@@ -149,10 +149,10 @@ def test_a_broken_file_is_refused_with_the_path_as_typed(tmp_path: Path) -> None
 def test_a_factor_that_no_workload_uses_is_refused() -> None:
     tpcc, oltp = Tpcc(), resolve_workload("oltp_read_only").workload
     rows, add = {"few": Change(rows=10), "many": Change(rows=1000)}, {"own-file": Change(), "shared": Change(add=["x"])}
-    refuse_idle_factors({"rate": {"1": Change(rate=1)}, "tables": add}, [tpcc])
-    refuse_idle_factors({"data": rows}, [tpcc, oltp])
+    refuse_idle_factors({"rate": {"1": Change(rate=1)}, "tables": add}, [tpcc.uses])
+    refuse_idle_factors({"data": rows}, [tpcc.uses, oltp.uses])
     with pytest.raises(SandboxError, match="uses rows, which the factor data changes"):
-        refuse_idle_factors({"tables": add, "data": rows}, [tpcc])
+        refuse_idle_factors({"tables": add, "data": rows}, [tpcc.uses])
 
 
 def test_options_are_split_as_a_shell_would() -> None:

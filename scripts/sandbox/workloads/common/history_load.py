@@ -28,7 +28,7 @@ from sandbox.workloads.common.model import (
 from sandbox.workloads.common.sql import ask_writer
 
 HISTORY = "history.jsonl"
-SHARED = "in_client_history.py"
+SHARED = ("in_client_history.py", "in_client_conflicts.py")
 
 
 class HistoryOutput(EngineOutput):
@@ -48,6 +48,7 @@ class HistoryOutput(EngineOutput):
 class HistoryLoad(Workload):
     """A workload whose folder has a client program, ``in_client_<folder>.py``."""
 
+    alone: ClassVar[str | None] = "a lost connection ends it, and the history that it judges"
     prefix: ClassVar[str]
     """Beginning of the names of its tables."""
     placement: Literal["writer", "all"] = Field(
@@ -102,8 +103,8 @@ class HistoryLoad(Workload):
 
     def programs(self) -> dict[str, str]:
         """Name → text of what runs in the client node."""
-        shared = files(__package__).joinpath(SHARED).read_text(encoding="utf-8")
-        return {SHARED: shared, self._program: files(type(self).__module__).joinpath(self._program).read_text("utf-8")}
+        shared = {name: files(__package__).joinpath(name).read_text(encoding="utf-8") for name in SHARED}
+        return {**shared, self._program: files(type(self).__module__).joinpath(self._program).read_text("utf-8")}
 
     @property
     def _program(self) -> str:

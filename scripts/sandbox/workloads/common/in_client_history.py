@@ -11,16 +11,18 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import pymysql
+
+if TYPE_CHECKING:
+    from sandbox.workloads.common.in_client_conflicts import is_conflict
+else:
+    from in_client_conflicts import is_conflict  # shipped into the same folder
 
 Ops = list[list[Any]]
 """Operations of a transaction: name, key, value."""
 
-CONFLICTS = frozenset({1213, 1205, 1020, 3101, 1180})
-"""Expected under contention: deadlock or certification, lock wait, changed since the snapshot, GR's roll-back, GR's
-deadlock while it commits."""
 ROLLED_BACK = frozenset({1213, 1020, 1047, 3100, 3101})
 """Of a COMMIT: errors after which nothing is there. All others leave that open."""
 VARIABLES = (
@@ -104,10 +106,11 @@ class Recorder:
 
     def failed(self, code: int, message: str) -> None:
         """A transaction that was rolled back, or whose outcome is unknown."""
+        expected = is_conflict(code, message)
         with self._guard:
             for tally in (self.second, self.whole):
-                (tally.conflicts if code in CONFLICTS else tally.errors)[str(code)] += 1
-            if code not in CONFLICTS:
+                (tally.conflicts if expected else tally.errors)[str(code)] += 1
+            if not expected:
                 self._print({"error": code, "message": message})
 
     def report(self, second: int) -> None:
@@ -118,12 +121,20 @@ class Recorder:
                 {
                     "second": second, "threads": self._threads, "transactions": tally.transactions,
                     "p95_us": tally.p95_us(), "conflicts": tally.conflicts, "errors": tally.errors.total(),
-                    **_statements(tally),
+                    **_statements(tally.statements),
                 }
             )  # fmt: skip
 
-    def summarize(self, seconds: float, servers: dict[str, dict[str, str]]) -> None:
-        """The figures of the whole load, and the variables of its sessions."""
+    def statements(self) -> Counter[str]:
+        """How many have been sent so far, by kind."""
+        with self._guard:
+            return self.whole.statements.copy()
+
+    def summarize(self, seconds: float, loaded: Counter[str], servers: dict[str, dict[str, str]]) -> None:
+        """The figures of the whole load, and the variables of its sessions.
+
+        ``loaded``: the statements of these seconds; all others, such as the last reads, are ``beside`` the load.
+        """
         tally = self.whole
         kinds = {name: {**each, "counts": sorted(each["counts"].items())} for name, each in tally.kinds.items()}
         with self._guard:
@@ -131,7 +142,8 @@ class Recorder:
                 {
                     "summary": {
                         "seconds": seconds, "connections": self.connections, "conflicts": tally.conflicts,
-                        "errors": tally.errors, "background": [], "kinds": kinds, **_statements(tally),
+                        "errors": tally.errors, "background": [], "kinds": kinds, **_statements(loaded),
+                        "beside": (tally.statements - loaded).total(),
                     },
                     "servers": servers,
                 }
@@ -142,8 +154,8 @@ class Recorder:
         self._out.flush()
 
 
-def _statements(tally: Tally) -> dict[str, int]:
-    return {kind: tally.statements[kind] for kind in ("reads", "writes", "others")}
+def _statements(counts: Counter[str]) -> dict[str, int]:
+    return {kind: counts[kind] for kind in ("reads", "writes", "others")}
 
 
 class NodeLink:
@@ -200,8 +212,9 @@ def transact(link: NodeLink, recorder: Recorder, process: int, transactions: Tra
         code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
         outcome = "fail" if not committing or code in ROLLED_BACK else "info"
         recorder.event(outcome, process, link.node, meant, error=code)
-        recorder.failed(code, str(error.args[-1]) if error.args else type(error).__name__)
-        if code not in CONFLICTS:
+        message = str(error.args[-1]) if error.args else type(error).__name__
+        recorder.failed(code, message)
+        if not is_conflict(code, message):
             raise
         link.execute("others", "ROLLBACK")
         return outcome
@@ -243,7 +256,7 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
     recorder = Recorder(out, request["threads"])
     nodes = request["nodes"]
     links = [NodeLink(nodes[number % len(nodes)], request, recorder) for number in range(request["threads"])]
-    began_s = time.monotonic()
+    began_s, before = time.monotonic(), recorder.statements()
     request = {**request, "deadline_s": began_s + request["seconds"]}
     workers = [
         threading.Thread(target=work, args=(link, recorder, number, request, transactions))
@@ -256,12 +269,12 @@ def main(transactions: Transactions, request: dict[str, Any], out: TextIO = sys.
         recorder.report(second)
     for worker in workers:
         worker.join()
-    seconds = time.monotonic() - began_s
+    seconds, loaded = time.monotonic() - began_s, recorder.statements() - before
     ends = [NodeLink(node, request, recorder) for node in request["servers"]]
     first_process = 10 * recorder.whole.transactions + request["threads"]  # none that the load has used
     for process, (link, state) in enumerate(zip(ends, agreed(ends, transactions), strict=True), first_process):
         recorder.event("invoke", process, link.node, transactions.all_reads(), final=True)
         recorder.event("ok", process, link.node, state, final=True)
-    recorder.summarize(seconds, {link.node: link.variables for link in links})
+    recorder.summarize(seconds, loaded, {link.node: link.variables for link in links})
     for link in (*links, *ends):
         link.close()

@@ -181,7 +181,10 @@ class EngineOutput(LoadOutput):
         return by_code or ({"unknown": 1} if self.first_error else {})
 
     def figures(self) -> Mapping[str, Any]:
-        """Kinds that accompany the load stand alone; a load that had no time has no figures."""
+        """Kinds that accompany the load stand alone; a load that had no time has no figures.
+
+        Statements beside a load, before or after its seconds, count as sent, and in no rate.
+        """
         summary = self.summary
         if summary is None or not summary["seconds"]:
             return {}
@@ -193,6 +196,7 @@ class EngineOutput(LoadOutput):
         queries = summary["reads"] + summary["writes"] + summary["others"]
         return {
             **rates(merged.count, queries, summary["reads"], summary["writes"], seconds),
+            "queries": queries + summary.get("beside", 0),
             **merged.latencies(),
             "latency_resolution_ms": RESOLUTION_MS,
             "latency_precision_percent": PRECISION_PERCENT,

@@ -63,11 +63,13 @@ def refuse_unfit(workload: "Workload", name: str, kinds: Collection[Kind], group
 
 
 def refuse_as_companion(workload: "Workload", name: str, parameters: Parameters) -> None:
-    """Raises SandboxError (exit 2) for a workload that cannot run beside the probe of a trial, which ends by itself."""
+    """Raises SandboxError (exit 2) for a workload that cannot run beside the probe of a trial."""
+    known = workload.alone
     if workload.work_s(parameters) is not None:
-        what = f"the workload {name} cannot be the load of a trial"
         known = "it ends with its work; the load of a trial lasts as long as the trial"
-        raise SandboxError(what, known, "try: make trial FAULT=server-crash WORKLOAD=oltp_write_only")
+    if known:
+        what, step = f"the workload {name} cannot be the load of a trial", "FAULT=server-crash WORKLOAD=oltp_write_only"
+        raise SandboxError(what, known, f"try: make trial {step}")
 
 
 def make_parameters(**given: object) -> Parameters:
@@ -185,6 +187,8 @@ class Workload(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
     needs: ClassVar[Kind | None] = None
     """A kind of node that the group under load must have; None: any group will do."""
+    alone: ClassVar[str | None] = None
+    """Why it cannot be the load of a trial, whatever its parameters; None: it can."""
 
     @property
     def uses(self) -> frozenset[str]:

@@ -27,7 +27,7 @@ from sandbox.workloads.replica_catch_up.reading import Reading
 from sandbox.workloads.sysbench import Sysbench
 
 WRITES, READS = Sysbench(script="oltp_write_only"), Sysbench(script="oltp_read_only")
-SLOWEST_TPS, LEAST_LIMIT_S = 20, 120
+SLOWEST_TPS, LEAST_LIMIT_S = 5, 300
 """A server that commits or applies more slowly than this is given up, but never before LEAST_LIMIT_S."""
 COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 700.0, 1000.0, 700.0
 """Typical on a two-core machine, for the estimate: at the source; by a replica without and with reads."""
