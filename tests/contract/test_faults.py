@@ -26,8 +26,10 @@ UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|po
 
 
 def test_the_faults_of_the_specification_are_there() -> None:
-    expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk disk-full"
-    assert set(f"{expected} out-of-memory slow-node corruption power-loss sql by-hand".split()) <= set(names())
+    expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk slow-node"
+    assert set(f"{expected} disk-full out-of-memory corruption power-loss clock-skew sql by-hand".split()) <= set(
+        names()
+    )
 
 
 def test_every_file_is_a_fault_of_its_name() -> None:

@@ -92,6 +92,29 @@ def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: A
     assert "broken on purpose" not in typed("ps")[1] and "is not ready" not in typed("ps")[1]
 
 
+def test_an_external_server_is_broken_and_another_process_mends_it(docker: Engine, typed: Any) -> None:
+    project = running_stack(docker, "external", external="mysql://app@db.example/shop").project
+    options = "statement='SET GLOBAL read_only = ON' heal_statement='SET GLOBAL read_only = OFF'"
+    code, out, err = typed("fault", "--fault", "sql", "--options", options)
+    assert (code, err) == (ExitCode.OK, []) and out.startswith("sql on external1: in effect after ")
+    assert docker.inputs[-1] == "SET GLOBAL read_only = ON" and broken(project) == ["sql on external1"]
+    assert "broken on purpose: sql on external1; mend with make heal" in typed("ps")[1]
+    code, out, _ = typed("heal")
+    assert (code, out) == (ExitCode.OK, "healed sql on external1; every node is ready\n")
+    assert docker.inputs[-1] == "SET GLOBAL read_only = OFF" and not broken(project)
+
+
+def test_what_needs_a_container_of_an_external_server_is_refused(docker: Engine, typed: Any) -> None:
+    project = running_stack(docker, "external", external="mysql://app@db.example/shop").project
+    code, _, err = typed("fault", "--fault", "server-crash")
+    assert (code, broken(project)) == (ExitCode.BAD_INPUT, [])
+    assert err == [
+        "the fault server-crash cannot hit external1",
+        "it has no container here; faults that need none: by-hand, none, sql",
+        "try: make trial FAULT=by-hand",
+    ]
+
+
 def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any) -> None:
     words = ("fault", "--fault", "hang", "--target", "replica1", "--options", "what=container", "--json")
     code, out, _ = typed(*words)

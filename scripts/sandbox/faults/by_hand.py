@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from sandbox.faults.common.model import Ending, Fault, Scene
-from sandbox.faults.common.node import NODES
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import NodeControl
 
@@ -12,7 +11,7 @@ from sandbox.stack.protocol import NodeControl
 class ByHand(Fault):
     """An operator breaks and mends it, in whatever way: this tool does nothing but measure."""
 
-    kinds: ClassVar[frozenset[Kind]] = NODES
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "proxy", "manager", "external"})
     ending: ClassVar[Ending] = "ends the container"
 
     def inject(self, node: NodeControl, scene: Scene) -> None:

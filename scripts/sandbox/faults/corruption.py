@@ -10,7 +10,6 @@ from sandbox.faults.common.bytes_of_file import read_bytes, write_bytes
 from sandbox.faults.common.model import Ending, Fault, Scene
 from sandbox.faults.common.node import (
     DATA,
-    asking,
     has_ended,
     inside,
     is_up,
@@ -19,6 +18,7 @@ from sandbox.faults.common.node import (
     server_lives,
     start_without_server,
 )
+from sandbox.stack.control import asking
 from sandbox.stack.protocol import NodeControl
 
 _PAGE_NUMBER = 4  # offset in a page; its checksum covers it, and it never changes: what is restored is right, always
@@ -34,6 +34,7 @@ class Corruption(Fault):
     """A page of a table is damaged while the server is down: reads of it fail, and the server may end or not start."""
 
     ending: ClassVar[Ending] = "ends the container"
+    heals_inside: ClassVar[bool] = True
     file: str = Field(
         default="sandbox/ledger", pattern=r"^[\w$@#-]+/[\w$@#-]+$", description="table, as schema/table on disk"
     )

@@ -7,6 +7,8 @@ from pydantic import Field
 from sandbox.faults.common.model import Ability
 from sandbox.faults.common.traffic import TrafficFault
 
+_LIMIT_PACKETS = 1_000_000
+
 
 class Delay(TrafficFault):
     """Every packet that it sends arrives later, to whomever: round trips and commits take longer."""
@@ -18,7 +20,8 @@ class Delay(TrafficFault):
     reorder_share: float = Field(default=0, ge=0, lt=1, description="share of the packets that overtake the others")
 
     def arguments(self) -> str:
-        words = [f"delay {self.delay_ms:.3f}ms"]
+        # Source: tc-netem(8): it drops what exceeds its limit, of 1000 packets; a delay must lose none.
+        words = [f"limit {_LIMIT_PACKETS} delay {self.delay_ms:.3f}ms"]
         words += [f"{self.jitter_ms:.3f}ms"] if self.jitter_ms else []
         words += [f"reorder {100 * self.reorder_share:.4f}%"] if self.reorder_share else []
         return " ".join(words)

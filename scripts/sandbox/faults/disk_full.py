@@ -22,7 +22,11 @@ class DiskFull(Fault):
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"own-disk"})
     ending: ClassVar[Ending] = "ends the container"
+    heals_inside: ClassVar[bool] = True
     leave_bytes: int = Field(default=0, ge=0, le=1024**3, description="bytes that stay free, for root")
+
+    def longest_s(self) -> float:
+        return _FILL_S
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         refuse_shared_disk(node)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.faults.common.model import Ending, Fault, Scene, soon
-from sandbox.faults.common.node import NODES, has_ended, missing_end
+from sandbox.faults.common.node import NODES, SERVERS, has_ended, is_up, missing_end, wait_for_end
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import NodeControl
 
@@ -18,6 +18,9 @@ class Graceful(Fault):
     ending: ClassVar[Ending] = "ends the container"
     grace_s: float = Field(default=60, ge=1, le=600, description="seconds after which it is killed")
 
+    def longest_s(self) -> float:
+        return self.grace_s
+
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
         node.stop(self.grace_s)
 
@@ -25,5 +28,9 @@ class Graceful(Fault):
         return soon(lambda: missing_end(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
+        if node.kind in SERVERS:
+            wait_for_end(node, self.grace_s)  # the engine ends it, whatever became of the command that asked for it
+        elif is_up(node):
+            soon(lambda: missing_end(node))  # nothing shows whether it is about to end
         if has_ended(node):
             node.start()

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from sandbox.faults.common.model import Fault, Scene
-from sandbox.faults.common.node import NODES
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import NodeControl
 
@@ -12,7 +11,7 @@ from sandbox.stack.protocol import NodeControl
 class NoFault(Fault):
     """It does nothing: a control, which shows what a trial measures while every node is well."""
 
-    kinds: ClassVar[frozenset[Kind]] = NODES
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "proxy", "manager", "external"})
 
     def inject(self, node: NodeControl, scene: Scene) -> None:
         pass

@@ -9,16 +9,7 @@ from pydantic import Field
 
 from sandbox.errors import SandboxError
 from sandbox.faults.common.model import Ending, Fault, Scene, soon
-from sandbox.faults.common.node import (
-    NODES,
-    SERVERS,
-    answer,
-    is_up,
-    limits_now,
-    restore_limits,
-    revive,
-    server_lives,
-)
+from sandbox.faults.common.node import NODES, SERVERS, answer, is_up, limit_now, restore_limit, revive, server_lives
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import Limits, NodeControl
 
@@ -30,6 +21,7 @@ _PATIENCE_S = 20.0
 _USED = "cat /sys/fs/cgroup/memory.current 2>/dev/null || cat /sys/fs/cgroup/memory/memory.usage_in_bytes"
 # As the largest process the server is the kernel's choice anyway; so it is for sure. Source: proc(5), oom_score_adj.
 _CHOOSE_SERVER = 'read -r pid </sandbox/server.pid && printf 1000 >"/proc/$pid/oom_score_adj"'
+_SPARE_SERVER = 'read -r pid </sandbox/server.pid && cat /proc/1/oom_score_adj >"/proc/$pid/oom_score_adj"'
 _ALLOCATE = f"head -c {_ALLOCATED} /dev/zero | tail -c {_ALLOCATED} >/dev/null"
 
 
@@ -38,12 +30,14 @@ class OutOfMemory(Fault):
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     ending: ClassVar[Ending] = "ends the container"
+    heals_inside: ClassVar[bool] = True
+    same_before: ClassVar[bool] = True
     share: float = Field(
         default=0.5, ge=0.05, le=0.95, description="the limit, as a share of what is used; lowered until it kills"
     )
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
-        return limits_now(node)
+        return limit_now(node, "memory_bytes")
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
         cpus, end_s = node.limits().cpus, time.monotonic() + _PATIENCE_S
@@ -56,9 +50,11 @@ class OutOfMemory(Fault):
         return soon(lambda: _missing(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
-        restore_limits(node, before)
+        restore_limit(node, "memory_bytes", before)
         if not is_up(node) or (node.kind in SERVERS and not server_lives(node)):
             revive(node)
+        elif node.kind in SERVERS:  # an injection that was ended halfway
+            answer(node, _SPARE_SERVER)
 
     def _squeeze(self, node: NodeControl, cpus: float | None) -> None:
         """Sets the limit below what is used; where that is refused (cgroup v1), above, and uses more."""

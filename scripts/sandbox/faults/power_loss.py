@@ -6,8 +6,9 @@ from typing import ClassVar
 from sandbox.errors import SandboxError
 from sandbox.faults.common.firewall import CHAIN, clear, putting
 from sandbox.faults.common.model import Ability, Ending, Fault, Scene, soon
-from sandbox.faults.common.node import DATA, answer, beside_disk, has_ended, is_up, missing_end
+from sandbox.faults.common.node import DATA, SERVERS, answer, beside_disk, has_ended, is_up, missing_end
 from sandbox.faults.common.own_disk import refuse_powered_disk
+from sandbox.plan.library import Kind
 from sandbox.stack.protocol import NodeControl
 
 _CHAIN = f"{CHAIN}-POWER"
@@ -32,7 +33,11 @@ class PowerLoss(Fault):
     """The node loses power: it vanishes like a lost host, and its disk has only what was flushed."""
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"iptables", "own-disk"})
+    kinds: ClassVar[frozenset[Kind]] = SERVERS | {"manager"}
     ending: ClassVar[Ending] = "ends the container"
+
+    def befalls_host(self) -> bool:
+        return True
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (peers do not matter)
         refuse_powered_disk(node)
@@ -40,7 +45,9 @@ class PowerLoss(Fault):
         return {}
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (the same)
-        cut = putting(_CHAIN, ["-j DROP"]) + _SHUT_DOWN  # in one script: between the two, the server flushes on
+        cut = putting(_CHAIN, ["-j DROP"])
+        if node.kind in SERVERS:  # what shares its host shares its disk, which is shut down once
+            cut += _SHUT_DOWN  # in one script: between the two, the server flushes on
         beside_disk(node, cut, f"cutting the power of {node.name}")
         _kill(node)
         node.release()  # the engine unmounts only what no container uses; the rules stay while the processes end
@@ -49,7 +56,7 @@ class PowerLoss(Fault):
         return soon(lambda: missing_end(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
-        if is_up(node) and _is_shut_down(node):  # an injection that was ended halfway
+        if node.kind in SERVERS and is_up(node) and _is_shut_down(node):  # an injection that was ended halfway
             _kill(node)
             soon(lambda: missing_end(node))
         clear(node, _CHAIN)

@@ -12,6 +12,7 @@ class ServerCrash(Fault):
     """The server is killed: its connections end, and its address refuses new ones at once (RST)."""
 
     ending: ClassVar[Ending] = "ends the server"
+    heals_inside: ClassVar[bool] = True
 
     def inject(self, node: NodeControl, scene: Scene) -> None:  # noqa: ARG002  (peers do not matter)
         kill_server(node)

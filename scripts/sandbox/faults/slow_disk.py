@@ -18,6 +18,8 @@ class SlowDisk(Fault):
     """Its disk writes slowly: commits and flushes take longer, and a cluster waits for it (flow control)."""
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"write-limit"})
+    heals_inside: ClassVar[bool] = True
+    lives_in_container: ClassVar[bool] = True
     bytes_per_s: int = Field(
         default=1024 * 1024, ge=64 * 1024, le=100 * 1024 * 1024, description="bytes written in a second, at most"
     )

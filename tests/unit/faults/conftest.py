@@ -7,7 +7,9 @@ import pytest
 
 from sandbox.faults import disk_full
 from sandbox.faults.common import model
+from unit.fake_stack import FakeStack
 from unit.faults.fake_node import FakeNode
+from unit.faults.recording_node import RecordingNode
 
 
 @pytest.fixture
@@ -21,3 +23,25 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model.soon, "__defaults__", (0.0,))
     monkeypatch.setattr(disk_full, "SETTLE_S", 0.0)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is broken is written down here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def log() -> list[str]:
+    """What was done to any node, in order."""
+    return []
+
+
+@pytest.fixture
+def stack(log: list[str]) -> FakeStack:
+    """A source, its replica and a client."""
+    made = FakeStack()
+    for node in made.members:
+        made.controls[node.name] = RecordingNode(node.name, node.kind, log)
+    return made

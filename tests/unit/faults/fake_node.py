@@ -16,11 +16,12 @@ from pathlib import Path
 from sandbox.errors import MachineError
 from sandbox.faults.common.model import Peer, Scene
 from sandbox.plan.library import Kind
+from sandbox.stack.control import asking
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 
 MINIMAL = [
-    *("bash", "cat", "cp", "dd", "find", "grep", "head", "kill", "mkdir", "mktemp", "mv", "printf", "rm", "sed", "sh"),
-    *("sort", "tail", "timeout", "tr", "uniq", "wc"),
+    *("bash", "cat", "cp", "date", "dd", "find", "grep", "head", "kill", "mkdir", "mktemp", "mv", "printf", "rm"),
+    *("sed", "sh", "sort", "tail", "timeout", "tr", "uniq", "wc"),
 ]
 """Programs of every server's image."""
 PEERS = (
@@ -33,7 +34,7 @@ PEERS = (
 )
 GROUP = {"galera1": 1, "galera2": 1, "galera3": 1, "haproxy1": 1, "client1": None, "mysql1": 2}
 _STOPS = re.compile(r"kill -s (STOP|CONT)\b")
-_MOVED = re.compile(r"(?<![\w/])(/sandbox\b|/var/lib/mysql\b|/proc/net\b|/proc/self\b|/sys\b)")
+_MOVED = re.compile(r"(?<![\w/])(/sandbox\b|/var/lib/mysql\b|/proc/(?:net|self|1)\b|/run/sandbox-clock\b|/sys\b)")
 _TOOLS = {
     "iptables": """\
 [ "$1" = -w ] && shift
@@ -95,10 +96,11 @@ class FakeNode(NodeControl):
     _server: "subprocess.Popen[bytes] | None" = None
 
     def __post_init__(self) -> None:
-        for folder in ("sandbox", "var/lib/mysql", "proc/net", "proc/self", "sys/fs/cgroup", "bin", "helper"):
+        for folder in ("sandbox", "var/lib/mysql", "proc/net", "proc/self", "proc/1", "sys/fs/cgroup", "bin", "helper"):
             (self.root / folder).mkdir(parents=True)
         for name in ("rules", "disciplines", "accepting", "hanging"):
             (self.root / name).write_text("")
+        shutil.copy("/proc/self/oom_score_adj", self.root / "proc/1/oom_score_adj")
         for name in MINIMAL:
             (self.root / "bin" / name).symlink_to(shutil.which(name) or f"/bin/{name}")
         for name, text in _TOOLS.items():
@@ -189,6 +191,9 @@ class FakeNode(NodeControl):
         if (sent := _STOPS.search(script)) and answer.code == 0:
             self._settle({"STOP": "T", "CONT": "S"}[sent[1]])
         return answer
+
+    def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
+        return self.execute(asking(statement), timeout_s)
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._called("in_network")

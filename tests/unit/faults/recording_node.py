@@ -23,6 +23,10 @@ class RecordingNode(NodeControl):
     """Action → what happens beside it."""
     said: ExecResult = field(default_factory=lambda: ExecResult(0, "", ""))
     """By every script."""
+    asked: list[str] = field(default_factory=list)
+    """Statements, in order."""
+    answers: list[ExecResult] = field(default_factory=list)
+    """To the first of them; the others are answered as every script is."""
 
     def _act(self, action: str, detail: object = None) -> None:
         self.on.get(action, lambda: None)()
@@ -75,6 +79,11 @@ class RecordingNode(NodeControl):
     def execute(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._act("execute")
         return self.said
+
+    def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
+        self._act("ask")
+        self.asked.append(statement)
+        return self.answers.pop(0) if self.answers else self.said
 
     def in_network(self, script: str, timeout_s: float = 10.0) -> ExecResult:
         self._act("in_network")

@@ -2,51 +2,29 @@
 
 import os
 import signal
+import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.faults.common import breaker as breaker_module
 from sandbox.faults.common.breaker import Breaker, FaultRequest, heal_recorded, refuse_unable
-from sandbox.stack.journal import Breakage, breakages, note_breakage
+from sandbox.stack.journal import Breakage, breakages, forget_breakage
 from sandbox.stack.protocol import ExecResult, Limits
 from unit.fake_stack import FakeStack, server
+from unit.faults.breaker_rig import broken
 from unit.faults.recording_node import RecordingNode, together
 
+pytestmark = pytest.mark.usefixtures("cache")
 REFUSED = MachineError("docker unpause failed", "no such device", "try: make doctor")
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is broken is written down here."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path
-
-
-@pytest.fixture
-def log() -> list[str]:
-    """What was done to any node, in order."""
-    return []
-
-
-@pytest.fixture
-def stack(log: list[str]) -> FakeStack:
-    """A source, its replica and a client."""
-    made = FakeStack()
-    for node in made.members:
-        made.controls[node.name] = RecordingNode(node.name, node.kind, log)
-    return made
 
 
 def request(fault: str = "hang", *nodes: str, **options: str | int | float) -> FaultRequest:
     """A fault on the source, or on these nodes."""
     return FaultRequest(fault, options, nodes or ("mysql1",))
-
-
-def broken(stack: FakeStack) -> list[str]:
-    """What is written down."""
-    return [each.text for each in breakages(stack.project)]
 
 
 def injected(stack: FakeStack, *requests: FaultRequest) -> Breaker:
@@ -68,7 +46,7 @@ def test_it_is_written_down_before_it_breaks_and_until_it_is_healed(stack: FakeS
     injection = breaker.inject("a")
     (noted,) = seen
     assert (noted.fault, noted.node, noted.options) == ("slow-node", "mysql1", {"cpus": "0.5"})
-    assert noted.before == {"cpus": "2.0", "memory_bytes": ""}
+    assert noted.before == {"cpus": "2.0"}
     assert injection.began_ns < injection.ended_ns <= time.monotonic_ns() and injection.missing == {}
     healed_ns = breaker.heal("a")
     assert injection.ended_ns < healed_ns <= time.monotonic_ns()
@@ -129,8 +107,44 @@ def test_a_fault_sees_the_other_nodes_as_they_are(stack: FakeStack) -> None:
     breaker = Breaker(stack)
     breaker.prepare("a", request("hang", "mysql1"))
     scene = breaker._prepared["a"].scene
-    assert [peer.address for peer in scene.others()] == ["address of replica1", "address of client1"]
+    assert [peer.address for peer in scene.peers] == [f"address of {node.name}" for node in stack.members]
     assert (scene.targets, scene.group["replica1"]) == (("mysql1",), 1)
+
+
+def test_a_packet_fault_concerns_the_peers_that_run_when_it_is_injected(stack: FakeStack) -> None:
+    addresses: dict[str, str | None] = {"replica1": None, "client1": "172.18.0.6"}
+    for name in addresses:
+        stack.controls[name].address = partial(addresses.get, name)
+    breaker = Breaker(stack)
+    breaker.prepare("a", request("loss"))
+    addresses |= {"replica1": "172.18.0.3", "client1": None}
+    breaker.inject("a")
+    peers = {peer.name: peer.address for peer in breaker._prepared["a"].scene.peers if peer.name != "mysql1"}
+    assert peers == {"replica1": "172.18.0.3", "client1": "172.18.0.6"}, "one that is down may get the same again"
+    breaker.close()
+
+
+def test_what_ends_with_a_container_is_injected_into_one_that_starts_anew(
+    stack: FakeStack, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(breaker_module, "LOOK_S", 0.01)
+    refused = threading.Event()
+    stack.controls["mysql1"].said = ExecResult(124, "", "")  # a write is slow
+    breaker = injected(stack, request("slow-node"), request("slow-disk"))
+    log.clear()
+    stack.controls["mysql1"].refuses = {"write_limit": MachineError("docker exec failed", "it has ended", "-")}
+    stack.controls["mysql1"].on = {"write_limit": refused.set}
+    stack.started |= {"mysql1": "2", "replica1": "2"}
+    assert refused.wait(10)
+    stack.controls["mysql1"].refuses = {}
+    end = time.monotonic() + 10
+    while not log and time.monotonic() < end:
+        time.sleep(0.01)
+    breaker.heal("1")
+    stack.started |= {"mysql1": "3"}
+    time.sleep(0.1)
+    breaker.close()
+    assert log == ["write_limit mysql1 1048576", "write_limit mysql1", "execute mysql1", "limit mysql1"]
 
 
 @pytest.mark.parametrize("ended_by", ["heal", "close"])
@@ -233,7 +247,7 @@ def test_the_kernel_is_not_asked_for_what_needs_nothing_of_it(
     stack: FakeStack, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeStack, "lacking", lambda _: pytest.fail("that costs a container"))
-    refuse_unable(stack, fault)
+    refuse_unable(stack.lacking, fault)
 
 
 def test_the_helper_of_what_is_never_injected_is_removed(stack: FakeStack, log: list[str]) -> None:
@@ -276,6 +290,16 @@ def test_the_same_fault_right_after_heals_to_what_was_before_both(stack: FakeSta
     assert log == ["limit mysql1 0.1", "limit mysql1 2.0"] * 2
 
 
+def test_a_limit_right_after_another_one_of_its_kind_heals_to_none(stack: FakeStack, log: list[str]) -> None:
+    stack.controls["mysql1"].now = Limits(2.0, None)
+    breaker = injected(stack, request("slow-node"))
+    breaker.prepare("1", request("slow-node", cpus=0.5))
+    breaker.heal("0")
+    breaker.inject("1")
+    breaker.heal("1")
+    assert log == ["limit mysql1 0.1", "limit mysql1 2.0", "limit mysql1 0.5", "limit mysql1 2.0"]
+
+
 def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack: FakeStack, log: list[str]) -> None:
     stack.name = "b"
     breaker = injected(stack, request("hang"))
@@ -296,8 +320,9 @@ def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack
 
 def test_an_interruption_waits_until_nothing_is_half_done(stack: FakeStack, log: list[str]) -> None:
     def interrupt() -> None:
-        time.sleep(0.1)  # until all are under way
-        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(3):
+            time.sleep(0.1)  # until all are under way, or the interruption before is waiting
+            os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.2)
 
     stack.controls["mysql1"].on = {"pause": interrupt}
@@ -310,45 +335,17 @@ def test_an_interruption_waits_until_nothing_is_half_done(stack: FakeStack, log:
     assert log == ["pause mysql1", "unpause mysql1"] and not broken(stack)
 
 
-def noted(stack: FakeStack, fault: str, node: str, began_utc_s: float, **options: str) -> None:
-    """Something that an earlier command has left broken."""
-    note_breakage(
-        Breakage(project=stack.project, fault=fault, options=dict(options), node=node, began_utc_s=began_utc_s)
-    )
-
-
-def test_what_is_written_down_is_healed_the_latest_first(stack: FakeStack, log: list[str]) -> None:
-    noted(stack, "hang", "mysql1", 1)
-    noted(stack, "unplug", "replica1", 3)
-    noted(stack, "graceful", "mysql1", 2)
-    stack.controls["mysql1"].status = "exited (0)"
-    healed: list[Breakage] = []
-    assert heal_recorded(stack, healed.append) is None
-    assert log == ["connect replica1", "start mysql1", "unpause mysql1"] and not broken(stack)
-    assert [each.text for each in healed] == ["unplug on replica1", "graceful on mysql1", "hang on mysql1"]
-    assert heal_recorded(stack, healed.append) is None and len(healed) == 3
-
-
-def test_what_cannot_be_healed_stays_and_hinders_nothing_else(stack: FakeStack, log: list[str], cache: Path) -> None:
-    noted(stack, "hang", "mysql1", 1)
-    noted(stack, "of-an-older-version", "mysql1", 2)
-    noted(stack, "hang", "replica1", 3, of_an_older="version")
-    noted(stack, "slow-node", "replica1", 4)
-    (cache / "sandbox" / "faults" / stack.project / "9.json").write_text("{")
-    healed: list[Breakage] = []
-    problem = heal_recorded(stack, healed.append)
-    assert [each.text for each in healed] == ["hang on mysql1"] and log == ["unpause mysql1"]
-    assert problem and problem.exit_code is ExitCode.ENVIRONMENT and len(problem.lines()) == 3
-    stays = ["slow-node on replica1", "hang on replica1", "of-an-older-version on mysql1"]
-    assert problem.what == f"not healed: {', '.join(stays)}, 1 file that cannot be read"
-    for reason in ("KeyError: 'cpus'", "no option 'of_an_older'", "no fault 'of-an-older-version'", "9.json: the file"):
-        assert reason in problem.known
-    assert "make down" in problem.next_step
-    assert sorted(broken(stack)) == sorted(stays)
-
-
-def test_a_fault_ends_with_its_node(stack: FakeStack, log: list[str]) -> None:
-    noted(stack, "hang", "mysql7", 1)
-    healed: list[Breakage] = []
-    assert heal_recorded(stack, healed.append) is None
-    assert [each.node for each in healed] == ["mysql7"] and not log and not broken(stack)
+@pytest.mark.parametrize("by", ["the breaker", "make heal"])
+def test_what_is_healed_inside_a_node_that_hangs_lets_it_run_meanwhile(
+    stack: FakeStack, log: list[str], by: str
+) -> None:
+    breaker = injected(stack, request("server-crash"), request("hang"), request("unplug"))
+    log.clear()
+    if by == "the breaker":
+        breaker.heal("2")
+        breaker.heal("0")
+        assert broken(stack) == ["hang on mysql1"]
+    else:
+        forget_breakage(next(each for each in breakages(stack.project) if each.fault == "hang"))
+        assert heal_recorded(stack, lambda _: None) is None
+    assert log == ["connect mysql1", "unpause mysql1", "signal mysql1 USR2", "pause mysql1"]

@@ -22,12 +22,21 @@ case "$*" in
 esac
 """
 REMOVE = '/bin/rm "$@"; case "$*" in *ballast*) /bin/rm -f "$ROOT/full" ;; esac\n'
+CLOCK_PROBE = '[ "$1" = proof-adjustable-clock ] || exit 2\necho preloaded\n'
+SKEWED_CLIENT = """\
+read -r offset 2>/dev/null <"$ROOT/run/sandbox-clock/offset"
+echo $(($(date +%s%6N) + ${offset%.*}000000))
+"""
 LIMITED_TIMEOUT = '[ ! -e "$ROOT/limited" ] || exit 124\n'
 
 
 def furnish(node: FakeNode, fault: str) -> None:
     """Gives the node what a fault works on."""
-    if fault == "corruption":
+    if fault == "clock-skew":
+        (node.root / "run/sandbox-clock").mkdir(parents=True)
+        (node.root / "sandbox/probe").write_text(CLOCK_PROBE)
+        node.tool("mysql", SKEWED_CLIENT)
+    elif fault == "corruption":
         table = node.root / "var/lib/mysql/sandbox/ledger.ibd"
         table.parent.mkdir()
         table.write_bytes(TABLE)
@@ -63,7 +72,7 @@ def test_a_fault_takes_effect_and_is_healed(node: FakeNode, name: str) -> None:
         assert fault.missing_effect(node, scene()), "it is not in effect yet"
     fault.inject(node, scene())
     assert fault.missing_effect(node, scene()) is None
-    assert node.whole is (name in UNSEEN | {"slow-disk", "disk-full", "corruption"})
+    assert node.whole is (name in UNSEEN | {"slow-disk", "disk-full", "corruption", "clock-skew"})
     fault.heal(node, before)
     assert node.whole
     if name not in UNSEEN:

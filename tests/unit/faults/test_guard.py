@@ -16,10 +16,12 @@ import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common import guard
-from sandbox.faults.common.breaker import FaultRequest, Injection
+from sandbox.faults.common.breaker import FaultRequest, Injection, _outcomes
 from sandbox.faults.common.guard import Guard, serve
 from sandbox.places import CHECKOUT
-from unit.fake_stack import FakeStack
+from sandbox.stack.protocol import StackNode
+from unit.fake_stack import CLIENT, FakeStack, server
+from unit.faults.recording_node import RecordingNode
 
 REQUEST = FaultRequest("hang", {"what": "server"}, ["mysql1"])
 SCRIPT = """\
@@ -32,6 +34,7 @@ guard.Stack = FoundStack
 guard.Breaker = lambda stack, is_able: FakeBreaker({log!r})
 guard.main(sys.argv[1])
 """
+OUTLASTED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 NOT_HEALED = MachineError("not healed: hang on mysql1", "mysql1: no such device", "try: make heal")
 
 
@@ -40,6 +43,16 @@ class FoundStack:
 
     def __init__(self, *_: object) -> None:
         self.looks = 0
+        self.weighed: list[str] = []
+
+    def nodes(self) -> list[StackNode]:
+        """A server and the client."""
+        return [server("mysql1"), CLIENT]
+
+    def control(self, node: str) -> RecordingNode:
+        """What remembers its weight, and then finds no engine."""
+        gone = MachineError("the Docker engine does not answer", "-", "try: make doctor")
+        return RecordingNode(node, log=self.weighed, refuses={"weigh": gone} if self.weighed else {})
 
     def refresh(self) -> None:
         self.looks += 1
@@ -58,7 +71,7 @@ class FakeBreaker:
 
     def prepare(self, key: str, request: FaultRequest) -> None:
         """Prepares."""
-        self._note(f"prepare {key} {request.fault} {request.options['what']} {' '.join(request.nodes)}")
+        self._note(f"prepare {key} {request.fault} {request.options.get('what', '-')} {' '.join(request.nodes)}")
         if key == "refused":
             raise SandboxError("no such target", "known: writer", "try: make ps", ExitCode.UNKNOWN)
 
@@ -67,11 +80,19 @@ class FakeBreaker:
         self._note(f"inject {key}")
         if key == "slow":
             time.sleep(0.5)
+        if key == "outlasts":
+            _outcomes(self._outlast, [key])
         if key == "bug":
             raise RuntimeError("a bug")
         if key == "vanishes":
             os.kill(os.getpid(), signal.SIGKILL)
         return Injection(1, 2, {"mysql1": "it runs"})
+
+    def _outlast(self, _: str) -> None:
+        for number in OUTLASTED:
+            self._note(str(number.value))
+            time.sleep(0.2)  # until the signal has come
+        self._note("injected")
 
     def heal(self, key: str) -> int:
         """Heals."""
@@ -156,6 +177,18 @@ def test_a_signal_heals_and_ends_it(started: Guard, log: Path, number: signal.Si
     started.close()  # it has said that all is healed
 
 
+def test_a_second_signal_does_not_leave_an_injection_that_is_under_way(started: Guard, log: Path) -> None:
+    assert started._process.stdin
+    started._process.stdin.write(json.dumps({"do": "inject", "key": "outlasts"}) + "\n")
+    started._process.stdin.flush()
+    for number in OUTLASTED:
+        while str(number.value) not in log.read_text().splitlines():
+            time.sleep(0.01)
+        started._process.send_signal(number)
+    started._process.wait(10)
+    assert log.read_text().splitlines() == ["inject outlasts", "15", "1", "2", "injected", "close", "closed"]
+
+
 def test_one_that_is_killed_says_nothing_and_make_heal_mends(started: Guard, log: Path) -> None:
     for act in (lambda: started.inject("vanishes"), lambda: started.inject("again"), started.close):
         with pytest.raises(SandboxError, match="has ended") as ended:
@@ -177,6 +210,13 @@ def test_one_that_heals_for_too_long_is_ended(started: Guard, monkeypatch: pytes
     monkeypatch.setattr(guard, "PATIENCE_S", 0.1)
     with pytest.raises(SandboxError, match="has ended"):
         started.close()
+
+
+def test_a_fault_that_may_take_long_is_waited_for(started: Guard, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "PATIENCE_S", -1.0)
+    started.prepare("1", FaultRequest("graceful", {"grace_s": 11}, ["mysql1"]))
+    started.close()
+    assert log.read_text().splitlines()[-1] == "closed"
 
 
 def test_an_interrupted_question_does_not_confuse_the_end(
@@ -264,3 +304,11 @@ def test_the_end_of_its_input_heals_all_and_says_what_it_could_not(
     assert [next(iter(each)) for each in said] == ["answer", "answer", "answer", "closed"]
     assert found.looks == 1, "before a fault is prepared: an upgraded node has another container"
     assert said[-1] == {"closed": [*NOT_HEALED.lines(), 4]}
+    assert found.weighed == ["weigh client1 1"], "a trial that is killed leaves it with the precedence of its probe"
+
+
+def test_a_client_that_cannot_be_weighed_is_no_end_of_the_guard() -> None:
+    found = FoundStack()
+    for _ in range(2):
+        guard._weigh_as_all(found)  # type: ignore[arg-type]
+    assert found.weighed == ["weigh client1 1"]

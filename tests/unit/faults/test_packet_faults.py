@@ -187,10 +187,10 @@ def test_a_lost_host_that_was_not_killed_gets_its_packets_back(node: FakeNode) -
 @pytest.mark.parametrize(
     ("fault", "line"),
     [
-        (Delay(), "netem 8001: dev eth1 root refcnt 2 delay 50.000ms"),
+        (Delay(), "netem 8001: dev eth1 root refcnt 2 limit 1000000 delay 50.000ms"),
         (
             Delay(delay_ms=20, jitter_ms=5, reorder_share=0.25),
-            "netem 8001: dev eth1 root refcnt 2 delay 20.000ms 5.000ms reorder 25.0000%",
+            "netem 8001: dev eth1 root refcnt 2 limit 1000000 delay 20.000ms 5.000ms reorder 25.0000%",
         ),
         (Bandwidth(), "tbf 8001: dev eth1 root refcnt 2 rate 10000000bit burst 32768 latency 400.000ms"),
         (
@@ -202,6 +202,12 @@ def test_a_lost_host_that_was_not_killed_gets_its_packets_back(node: FakeNode) -
 def test_traffic_is_shaped_on_the_device_of_the_address(node: FakeNode, fault: Any, line: str) -> None:
     fault.inject(node, scene())
     assert (node.root / "disciplines").read_text() == f"qdisc {line}\n"
+
+
+def test_a_discipline_is_there_once_however_often_it_is_injected(node: FakeNode) -> None:
+    for _ in range(2):
+        Bandwidth().inject(node, scene())
+    assert (node.root / "disciplines").read_text().count("tbf") == 1
 
 
 def test_another_discipline_is_left_alone(node: FakeNode) -> None:

@@ -30,7 +30,7 @@ def test_what_is_known_of_a_fault_without_making_it() -> None:
     ("word", "options", "what", "known"),
     [
         ("hnag", {}, "there is no fault 'hnag'", "did you mean 'hang'?"),
-        ("zzz", {}, "there is no fault 'zzz'", "known: bandwidth, by-hand, corruption"),
+        ("zzz", {}, "there is no fault 'zzz'", "known: bandwidth, by-hand, clock-skew, corruption"),
         ("hang", {"waht": "server"}, "the fault hang has no option 'waht'", "did you mean 'what'?"),
         ("by-hand", {"x": "1"}, "the fault by-hand has no option 'x'", "it has no options"),
         ("sql", {}, "the fault sql needs statement", "what breaks it"),
@@ -72,11 +72,13 @@ def test_a_fault_hits_nodes_of_its_kinds_only() -> None:
     refuse_kind("hang", "haproxy1", "proxy")
     for kind, known in (
         ("proxy", "haproxy1 is a proxy; server-crash hits a database"),
-        ("external", "no container here"),
+        ("external", "it has no container here; faults that need none: by-hand, none, sql"),
     ):
         with pytest.raises(SandboxError) as refused:
             refuse_kind("server-crash", "haproxy1", kind)  # type: ignore[arg-type]
         assert known in refused.value.known and refused.value.exit_code is ExitCode.BAD_INPUT
+    for word in ("by-hand", "none", "sql"):
+        refuse_kind(word, "external1", "external")
 
 
 @pytest.mark.parametrize("content", ["", "class {0}(Fault): pass\nclass {1}(Fault): pass\n"])

@@ -1,26 +1,28 @@
-"""Faults of a server, its disk and its limits: what each does to a node, and what shows that it works."""
+"""Faults of a server and its limits: what each does to a node, and what shows that it works."""
+
+import time
+from pathlib import Path
 
 import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
-from sandbox.faults.common.own_disk import data_mount
+from sandbox.faults import out_of_memory, sql
+from sandbox.faults.common import model
+from sandbox.faults.common.guard import PATIENCE_S
 from sandbox.faults.corruption import Corruption
-from sandbox.faults.disk_full import DiskFull, trying
 from sandbox.faults.graceful import Graceful
 from sandbox.faults.hang import Hang
 from sandbox.faults.out_of_memory import OutOfMemory
-from sandbox.faults.power_loss import PowerLoss
 from sandbox.faults.server_crash import ServerCrash
 from sandbox.faults.slow_disk import SlowDisk, writing
 from sandbox.faults.slow_node import SlowNode
 from sandbox.faults.sql import SqlFault
 from sandbox.faults.unplug import Unplug
+from sandbox.plan.library import Kind
 from sandbox.stack.protocol import ExecResult, Limits
 from unit.faults.fake_node import FakeNode, scene
+from unit.faults.recording_node import RecordingNode
 from unit.faults.test_every_fault import furnish
-
-ROOT = "1 0 0:50 / / rw - overlay overlay rw\n"
-HOSTS = "3 1 254:1 /docker/containers/x/hosts /etc/hosts rw - ext4 /dev/vda1 rw\n"
 
 
 def test_a_crash_leaves_the_container(node: FakeNode) -> None:
@@ -73,6 +75,24 @@ def test_a_graceful_stop_has_its_time(node: FakeNode) -> None:
     assert node.calls == ["stop 7"]
 
 
+@pytest.mark.parametrize("kind", ["database", "proxy"])
+def test_a_stop_that_is_still_under_way_is_waited_for(
+    node: FakeNode, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.kind = kind
+    node._listen("")
+    monkeypatch.setattr(model.soon, "__defaults__", (5.0,))
+    monkeypatch.setattr(time, "sleep", lambda _: node.end("exited (0)"))
+    Graceful().heal(node, {})
+    assert node.whole and "start" in node.calls
+
+
+def test_a_server_that_never_got_the_signal_is_left_alone(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("it listens, and is not about to end"))
+    Graceful().heal(node, {})
+    assert node.whole and not {"start", "stop 60"} & {*node.calls}
+
+
 def test_an_unplugged_node_may_come_back_elsewhere(node: FakeNode) -> None:
     assert Unplug().missing_effect(node, scene()) == "it still has the address 172.18.0.2"
     Unplug().inject(node, scene())
@@ -112,7 +132,7 @@ def test_a_slow_node_keeps_its_memory(node: FakeNode) -> None:
         node.now == Limits(0.25, 1_000_000) and SlowNode().missing_effect(node, scene()) == "it may use 0.25 processors"
     )
     SlowNode().heal(node, before)
-    assert before == {"cpus": "", "memory_bytes": "1000000"} and node.now == Limits(None, 1_000_000)
+    assert before == {"cpus": ""} and node.now == Limits(None, 1_000_000)
     assert SlowNode().missing_effect(node, scene()) == "it may use all processors"
 
 
@@ -146,8 +166,28 @@ def test_whether_memory_was_the_reason(node: FakeNode, status: str, missing: str
 def test_a_server_that_died_within_its_container_counts_and_starts_again(node: FakeNode) -> None:
     node.signal("USR1")
     assert OutOfMemory().missing_effect(node, scene()) is None
-    OutOfMemory().heal(node, {"cpus": "2.0", "memory_bytes": ""})
+    OutOfMemory().heal(node, {"memory_bytes": ""})
     assert node.whole
+
+
+def test_a_server_that_the_kernel_has_not_killed_is_no_more_its_choice(node: FakeNode) -> None:
+    before = OutOfMemory().before(node, scene())
+    node.execute(out_of_memory._CHOOSE_SERVER)
+    score = Path("/proc") / (node.root / "sandbox/server.pid").read_text().strip() / "oom_score_adj"
+    assert score.read_text() == "1000\n"
+    OutOfMemory().heal(node, before)
+    assert score.read_text() == Path("/proc/self/oom_score_adj").read_text()
+
+
+def test_two_limits_of_one_node_may_be_healed_in_any_order(node: FakeNode) -> None:
+    slow, full = SlowNode(), OutOfMemory()
+    before_slow = slow.before(node, scene())
+    slow.inject(node, scene())
+    before_full = full.before(node, scene())
+    full.inject(node, scene())
+    slow.heal(node, before_slow)
+    full.heal(node, before_full)
+    assert node.now == Limits(2.0, None) and node.whole
 
 
 def test_a_page_is_damaged_and_restored_to_the_byte(node: FakeNode) -> None:
@@ -193,157 +233,6 @@ def test_a_page_that_is_not_there_is_refused_before_anything_breaks(
     assert known in refused.value.known and node.whole
 
 
-def test_the_ballast_leaves_what_it_shall(node: FakeNode) -> None:
-    furnish(node, "disk-full")
-    DiskFull(leave_bytes=200).inject(node, scene())
-    assert (node.root / "var/lib/mysql/.sandbox-ballast").stat().st_size == 4800
-    DiskFull().heal(node, {})
-    assert not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
-
-
-def test_a_disk_with_less_room_than_shall_be_left_is_not_filled(node: FakeNode) -> None:
-    furnish(node, "disk-full")
-    with pytest.raises(MachineError) as refused:
-        DiskFull(leave_bytes=5000).inject(node, scene())
-    assert refused.value.known == "fewer than 5000 bytes were free"
-    assert not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
-
-
-def test_a_write_that_fails_for_another_reason_is_no_full_disk(node: FakeNode) -> None:
-    furnish(node, "disk-full")
-    node.tool("dd", "echo 'dd: Permission denied' >&2; exit 1\n")
-    with pytest.raises(MachineError, match="filling the disk of galera1 failed") as refused:
-        DiskFull().inject(node, scene())
-    assert refused.value.known == "dd: Permission denied"
-    assert node.execute(trying(1)).code == 1
-
-
-def test_a_server_that_a_full_disk_ended_is_in_effect_and_starts_for_the_heal(node: FakeNode) -> None:
-    furnish(node, "disk-full")
-    DiskFull().inject(node, scene())
-    node.end("exited (134)")
-    assert DiskFull().missing_effect(node, scene()) is None
-    DiskFull().heal(node, {})
-    assert node.whole and not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
-
-
-def test_a_ballast_that_stays_is_no_heal(node: FakeNode) -> None:
-    node.tool("rm", "echo 'rm: Read-only file system' >&2; exit 1\n")
-    with pytest.raises(MachineError) as refused:
-        DiskFull().heal(node, {})
-    assert refused.value.known == "rm: Read-only file system"
-
-
-@pytest.mark.parametrize(
-    ("mounts", "found"),
-    [
-        (ROOT, {"shared": "it is on the file system of the container"}),
-        (
-            ROOT + "2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n" + HOSTS,
-            {"shared": "its file system is mounted at /etc/hosts, too"},
-        ),
-        (
-            ROOT + "2 1 254:9 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/vdb1 rw\n" + HOSTS,
-            {"shared": "it is the folder /volumes/a/_data of /dev/vdb1"},
-        ),
-        (ROOT + "2 1 7:0 /data /var/lib/mysql rw - ext4 /dev/loop0 rw\n" + HOSTS, {"device": "7:0"}),
-        (ROOT + "2 1 7:0 / /var/lib/mysql rw shared:1 - ext4 /dev/loop0 rw\n" + HOSTS, {"device": "7:0"}),
-        (
-            ROOT + "2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw,size=262144k,mode=755\n",
-            {"device": "0:60", "size": "268435456"},
-        ),
-        (ROOT + "2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw\n", {"device": "0:60"}),
-    ],
-)
-def test_which_data_directory_has_a_disk_of_its_own(mounts: str, found: dict[str, str]) -> None:
-    mount = data_mount(mounts)
-    assert {name: mount[name] for name in ("shared", "device", "size") if name in mount} == found
-
-
-@pytest.mark.parametrize(
-    ("mount", "blocks", "known"),
-    [
-        ("2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n", 1, "it is the folder"),
-        ("2 1 7:0 / /var/lib/mysql rw - ext4 /dev/loop0 rw\n", 2 * 1024**3, "1024 GiB; at most 64"),
-        ("2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw\n", None, "of unknown size"),
-        ("2 1 0:60 / /var/lib/mysql rw - tmpfs tmpfs rw,size=65g\n", None, "65 GiB; at most 64"),
-    ],
-)
-def test_no_disk_is_filled_that_may_be_the_hosts(node: FakeNode, mount: str, blocks: int | None, known: str) -> None:
-    (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
-    if blocks is not None:
-        device = node.root / "sys/dev/block" / mount.split()[2]
-        device.mkdir(parents=True)
-        (device / "size").write_text(f"{blocks}\n")
-    with pytest.raises(SandboxError) as refused:
-        DiskFull().before(node, scene())
-    assert known in refused.value.known and "may be the host's" in refused.value.what
-    assert refused.value.exit_code is ExitCode.UNKNOWN
-
-
-def test_a_btrfs_has_the_size_of_its_device(node: FakeNode) -> None:
-    mount = "2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop3 rw\n"
-    (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
-    device = node.root / "sys/class/block/loop3"
-    device.mkdir(parents=True)
-    (device / "size").write_text("2097152\n")
-    assert DiskFull().before(node, scene()) == {}
-
-
-@pytest.mark.parametrize(
-    ("mount", "known"),
-    [
-        ("2 1 254:1 /docker/volumes/a/_data /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is the folder"),
-        ("2 1 254:1 / /var/lib/mysql rw - ext4 /dev/vda1 rw\n", "it is / of /dev/vda1"),
-        ("2 1 7:0 /volumes/a/_data /var/lib/mysql rw - ext4 /dev/loop0 rw\n", "it is /volumes/a/_data of /dev/loop0"),
-        ("2 1 0:61 / /var/lib/mysql rw - btrfs /dev/loop0 rw\n", "btrfs cannot be shut down without flushing"),
-    ],
-)
-def test_no_disk_loses_power_that_is_not_the_nodes_own(node: FakeNode, mount: str, known: str) -> None:
-    (node.root / "proc/self/mountinfo").write_text(ROOT + mount)
-    with pytest.raises(SandboxError) as refused:
-        PowerLoss().before(node, scene())
-    assert known in refused.value.known and refused.value.exit_code is ExitCode.UNKNOWN
-    assert not {"beside_disk", "signal KILL"} & {*node.calls}
-
-
-def test_no_packet_leaves_a_node_whose_disk_has_lost_its_power(node: FakeNode) -> None:
-    furnish(node, "power-loss")
-    PowerLoss().before(node, scene())
-    PowerLoss().inject(node, scene())
-    rules = (node.root / "rules-before").read_text()
-    assert "-A OUTPUT -j SANDBOX-FAULT-POWER" in rules and "-A SANDBOX-FAULT-POWER -j DROP" in rules
-    assert node.calls[-2:] == ["signal KILL", "release"], "or the engine could not unmount the disk"
-
-
-def test_a_server_may_end_by_itself_when_its_disk_is_gone(node: FakeNode) -> None:
-    furnish(node, "power-loss")
-    cut = node.beside_disk
-
-    def crashing(script: str, timeout_s: float = 10.0) -> ExecResult:
-        result = cut(script, timeout_s)
-        node.end("exited (134)")
-        return result
-
-    node.beside_disk = crashing  # type: ignore[method-assign]
-    PowerLoss().inject(node, scene())
-    assert PowerLoss().missing_effect(node, scene()) is None and node.calls[-1] == "release"
-
-
-def test_a_power_cut_that_the_engine_refuses_is_an_error(node: FakeNode) -> None:
-    furnish(node, "power-loss")
-    node.status = "paused"
-    with pytest.raises(MachineError, match="does not run"):
-        PowerLoss().inject(node, scene())
-
-
-def test_a_loss_of_power_that_was_ended_halfway_is_healed(node: FakeNode) -> None:
-    furnish(node, "power-loss")
-    node.tool("cp", 'echo "cp: cannot create: Input/output error" >&2; exit 1\n')
-    PowerLoss().heal(node, {})
-    assert [call for call in node.calls if call != "execute"] == ["signal KILL", "release", "start"] and node.whole
-
-
 def test_a_statement_goes_through_the_nodes_own_client(node: FakeNode) -> None:
     furnish(node, "sql")
     SqlFault(statement="SET GLOBAL x = 'it''s'").inject(node, scene())
@@ -373,6 +262,26 @@ def test_a_server_that_a_statement_ended_starts_again(node: FakeNode) -> None:
     assert node.whole and not (node.root / "asked").exists()
 
 
+def test_a_server_that_still_shuts_down_is_waited_for_and_starts_again(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    furnish(node, "sql")
+    node._listen("")
+    monkeypatch.setattr(time, "sleep", lambda _: node.end("exited (0)"))
+    SqlFault(statement="SHUTDOWN", heal_statement="DO 1").heal(node, {})
+    assert node.whole and "start" in node.calls and not (node.root / "asked").exists()
+
+
+def test_a_server_whose_end_does_not_come_is_healed_by_its_statement(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    furnish(node, "sql")
+    node._listen("")
+    monkeypatch.setattr(sql, "SHUTDOWN_LIMIT_S", 0.0)
+    SqlFault(statement="x", heal_statement="DO 1").heal(node, {})
+    assert (node.root / "asked").read_text().endswith("DO 1\n") and "start" not in node.calls
+
+
 def test_a_statement_that_is_refused_is_no_injection_and_no_heal(node: FakeNode) -> None:
     node.tool("mysql", "echo 'ERROR 1064 (42000): You have an error' >&2; exit 1\n")
     fault = SqlFault(statement="x", heal_statement="y")
@@ -390,8 +299,65 @@ def test_a_statement_of_no_end_is_an_error_that_says_how_to_allow_more(node: Fak
     assert refused.value.known == "no answer within 0.5 s; timeout_s allows more"
 
 
-def test_an_external_server_is_broken_by_its_owner(node: FakeNode) -> None:
-    node.kind = "external"
-    with pytest.raises(SandboxError) as refused:
-        SqlFault(statement="SHUTDOWN").before(node, scene())
-    assert refused.value.exit_code is ExitCode.BAD_INPUT and "by-hand" in refused.value.known
+def external(*answers: str, says: str = "") -> RecordingNode:
+    """An external server that answers so, each answer an error or empty, and from then on ``says``."""
+    made = [ExecResult(int(bool(error)), "", f"{error}\n") for error in (*answers, says)]
+    return RecordingNode("external1", "external", status="external", answers=made[:-1], said=made[-1])
+
+
+AWAY = "ERROR 2003 (HY000): Can't connect to server on 'db.example' (111)"
+NO_NAME = "ERROR 2005 (HY000): Unknown server host 'db.example' (-2)"
+LOST = "ERROR 2013 (HY000) at line 1: Lost connection to server during query"
+
+
+def test_an_external_server_is_broken_and_mended_by_statements_alone() -> None:
+    node, fault = external(), SqlFault(statement="SET GLOBAL a = 1", heal_statement="SET GLOBAL a = 0")
+    assert fault.before(node, scene()) == {}
+    fault.inject(node, scene())
+    assert fault.missing_effect(node, scene()) is None
+    fault.heal(node, {})
+    assert node.asked == ["SET GLOBAL a = 1", "SET GLOBAL a = 0"] and node.log == ["ask external1"] * 2
+
+
+def test_an_external_server_that_a_statement_ends_is_broken() -> None:
+    node, fault = external(LOST), SqlFault(statement="ALTER SYSTEM CRASH")
+    fault.inject(node, scene())
+    fault.heal(node, {})
+    assert node.asked == ["ALTER SYSTEM CRASH"], "without heal_statement there is nothing to mend"
+
+
+def test_an_external_server_that_refuses_the_statement_is_not_broken() -> None:
+    node = external(says="ERROR 1227 (42000): Access denied; you need SUPER")
+    with pytest.raises(MachineError, match="external1 refuses the statement") as refused:
+        SqlFault(statement="SHUTDOWN").inject(node, scene())
+    assert refused.value.known == "ERROR 1227 (42000): Access denied; you need SUPER"
+    with pytest.raises(MachineError, match="refuses the statement"):
+        SqlFault(statement="x", heal_statement="y").heal(node, {})
+    assert node.asked == ["SHUTDOWN", "y"], "a refusal is not asked for again"
+
+
+def test_an_external_server_that_cannot_be_reached_is_not_broken() -> None:
+    with pytest.raises(MachineError, match="external1 refuses the statement"):
+        SqlFault(statement="SHUTDOWN").inject(external(AWAY), scene())
+
+
+def test_an_external_server_that_starts_is_asked_again_until_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    node = external(AWAY, NO_NAME, LOST)
+    SqlFault(statement="x", heal_statement="DO 1").heal(node, {})
+    assert node.asked == ["DO 1"] * 4
+
+
+def test_an_external_server_that_stays_away_is_not_healed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "RETURN_LIMIT_S", 0.0)
+    with pytest.raises(MachineError) as unhealed:
+        SqlFault(statement="x", heal_statement="DO 1").heal(external(says=AWAY), {})
+    assert unhealed.value.lines() == ["external1 does not answer", AWAY, "try: make heal"]
+    assert sql.RETURN_LIMIT_S < PATIENCE_S, "the guard of a killed trial waits for it"
+
+
+def test_a_server_of_ours_is_asked_once(node: FakeNode) -> None:
+    node.tool("mysql", f"echo asked >>{node.root}/asked; echo '{LOST}' >&2; exit 1\n")
+    with pytest.raises(MachineError, match="galera1 refuses the statement"):
+        SqlFault(statement="x", heal_statement="y").heal(node, {})
+    assert (node.root / "asked").read_text() == "asked\n"

@@ -148,11 +148,18 @@ def test_a_target_that_there_is_none_of_is_refused(word: str, nodes: list[StackN
     assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3
 
 
+EXTERNAL = [server("external1", "external", has_container=False), CLIENT]
+
+
 @pytest.mark.parametrize("word", ["writer", "all", "external1"])
-def test_somebody_elses_server_cannot_be_hit(word: str) -> None:
-    nodes = [server("external1", "external", has_container=False), CLIENT]
-    with pytest.raises(SandboxError, match="external1 has no container here"):
-        choose(word, nodes, {"external1": None}, "ip-10-0-0-1", 1, 1)
+def test_an_external_server_is_the_writer_of_its_group(word: str) -> None:
+    assert choose(word, EXTERNAL, {}, "external1", 1, 1) == ["external1"]
+
+
+@pytest.mark.parametrize("word", ["one-reader", "all-readers", "minority", "majority", "proxy"])
+def test_an_external_server_is_nothing_else(word: str) -> None:
+    with pytest.raises(SandboxError, match=f"the stack has no target '{word}'"):
+        choose(word, EXTERNAL, {}, "external1", 1, 1)
 
 
 def test_a_writer_that_is_no_node_is_refused() -> None:

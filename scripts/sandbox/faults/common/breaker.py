@@ -1,9 +1,12 @@
 """Breaks nodes of a running stack and heals them; each breakage is written down before it happens."""
 
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeVar
 
 from sandbox.errors import ExitCode, MachineError, SandboxError, counted
@@ -17,6 +20,8 @@ from sandbox.stack.protocol import NodeControl, RunningStack
 
 Answer = TypeVar("Answer")
 Subject = TypeVar("Subject")
+LOOK_S = 1.0
+"""How often it looks for containers that have started anew."""
 NotHealed = tuple[Breakage, BaseException]
 """What cannot be healed, and why."""
 
@@ -80,6 +85,10 @@ class Breaker(Breaking):
         self._prepared: dict[str, _Prepared] = {}
         self._injected: list[str] = []
         """Keys, the latest last."""
+        self._turn = threading.Lock()
+        """Held while something is injected or healed."""
+        self._follower: threading.Thread | None = None
+        self._closed = threading.Event()
 
     def prepare(self, key: str, request: FaultRequest) -> None:
         fault = fault_named(request.fault, request.options)
@@ -89,8 +98,11 @@ class Breaker(Breaking):
         for node in nodes.values():
             refuse_kind(request.fault, node.name, node.kind)
         if not self._is_able:
-            refuse_unable(self._stack, request.fault)
+            refuse_unable(self._stack.lacking, request.fault)
         scene = self._scene(request.nodes)
+        if fault.lives_in_container and not self._follower:
+            self._follower = threading.Thread(target=self._follow, args=(self._stack.starts(),), daemon=True)
+            self._follower.start()
         try:
             before = _at_once(lambda node: self._before(request, fault, node, scene), list(nodes.values()))
             known = dict(zip(nodes, before, strict=True))
@@ -102,12 +114,15 @@ class Breaker(Breaking):
     def inject(self, key: str) -> Injection:
         aim = self._prepared[key]
         refuse_broken(self._stack, aim.request)
-        self._injected.append(key)
-        self._note(aim)
-        nodes = list(aim.nodes.values())
-        began_ns = time.monotonic_ns()
-        _at_once(lambda node: aim.fault.inject(node, aim.scene), nodes)
-        ended_ns = time.monotonic_ns()
+        if aim.fault.lives_in_container:
+            aim.scene = self._scene(aim.request.nodes, aim.scene.peers)  # a node that was down a second ago may run now
+        with self._turn:
+            self._injected.append(key)
+            self._note(aim)
+            nodes = list(aim.nodes.values())
+            began_ns = time.monotonic_ns()
+            _at_once(partial(aim.fault.inject, scene=aim.scene), nodes)
+            ended_ns = time.monotonic_ns()
         looked = zip(aim.nodes, _at_once(lambda node: aim.fault.missing_effect(node, aim.scene), nodes), strict=True)
         return Injection(began_ns, ended_ns, {name: missing for name, missing in looked if missing})
 
@@ -119,6 +134,7 @@ class Breaker(Breaking):
         return healed_ns
 
     def close(self) -> None:
+        self._closed.set()
         problems = [problem for key in reversed(self._injected) for problem in self._heal(key)]
         idle = {name: node for each in self._prepared.values() if not each.broken for name, node in each.nodes.items()}
         self._prepared = {key: each for key, each in self._prepared.items() if each.broken}
@@ -128,17 +144,36 @@ class Breaker(Breaking):
             if problems:
                 raise not_healed(problems, self._stack.name)
 
-    def _scene(self, targets: Sequence[str]) -> Scene:
+    def _follow(self, known: Mapping[str, str]) -> None:
+        """Injects again what ended with a container, once it has started anew; what fails is tried again."""
+        while not self._closed.wait(LOOK_S):
+            with suppress(SandboxError):
+                now = self._stack.starts()
+                self._inject_again({name for name, _ in now.items() - known.items()})
+                known = now
+
+    def _inject_again(self, started: Set[str]) -> None:
+        with self._turn:
+            for aim in (self._prepared[key] for key in self._injected):
+                nodes = [aim.nodes[each.node] for each in aim.broken if each.node in started]
+                if aim.fault.lives_in_container and nodes:
+                    aim.scene = self._scene(aim.request.nodes, aim.scene.peers)
+                    _at_once(partial(aim.fault.inject, scene=aim.scene), nodes)
+
+    def _scene(self, targets: Sequence[str], known: Sequence[Peer] = ()) -> Scene:
+        """The stack as it is now. ``known``: peers as they were; one that is down now keeps its address."""
         nodes = [node for node in self._stack.nodes() if node.has_container]
         addresses = _at_once(lambda node: self._stack.control(node.name).address(), nodes)
-        peers = [Peer(node.name, node.kind, at) for node, at in zip(nodes, addresses, strict=True) if at]
-        return Scene(tuple(targets), peers, {node.name: node.group_index for node in nodes})
+        now = {node.name: Peer(node.name, node.kind, at) for node, at in zip(nodes, addresses, strict=True) if at}
+        peers = {peer.name: peer for peer in known} | now
+        return Scene(tuple(targets), list(peers.values()), {node.name: node.group_index for node in nodes})
 
     def _before(self, request: FaultRequest, fault: Fault, node: NodeControl, scene: Scene) -> dict[str, str]:
         """What its heal will need: where it has the same fault until just before, as it was before that one."""
         for key in self._injected:
             other = self._prepared[key]
-            if (other.request.fault, other.fault) == (request.fault, fault) and node.name in other.before:
+            alike = other.request.fault == request.fault and (fault.same_before or other.fault == fault)
+            if alike and node.name in other.before:
                 return other.before[node.name]
         return fault.before(node, scene)
 
@@ -155,13 +190,14 @@ class Breaker(Breaking):
     def _heal(self, key: str) -> list[NotHealed]:
         """Heals what it can on every node of an injection, at once."""
         aim = self._prepared[key]
-        done = _outcomes(lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken)
-        how = zip(aim.broken, done, strict=True)
-        problems = [(each, problem) for each, future in how if (problem := future.exception())]
-        aim.broken = [each for each, _ in problems]
-        if key in self._injected and not problems:
-            del self._prepared[key]
-            self._injected = [other for other in self._injected if other != key]
+        with self._turn:
+            done = _outcomes(lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken)
+            how = zip(aim.broken, done, strict=True)
+            problems = [(each, problem) for each, future in how if (problem := future.exception())]
+            aim.broken = [each for each, _ in problems]
+            if key in self._injected and not problems:
+                del self._prepared[key]
+                self._injected = [other for other in self._injected if other != key]
         return problems
 
     def _release(self, nodes: Mapping[str, NodeControl]) -> None:
@@ -170,13 +206,16 @@ class Breaker(Breaking):
         _at_once(lambda node: node.release(), [node for name, node in nodes.items() if name not in used])
 
 
-def refuse_unable(stack: RunningStack, word: str) -> None:
-    """Raises SandboxError (exit 3: skipped) where the engine's kernel lacks what a fault needs."""
+def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
+    """Raises SandboxError (exit 3: skipped) where the engine's kernel lacks what a fault needs.
+
+    ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything of it.
+    """
     needs = fault_files()[word].needs.intersection(KERNEL_ABILITIES)
-    lacking = stack.lacking() if needs else {}
-    for need in sorted(needs & lacking.keys()):
+    reasons = lacking() if needs else {}
+    for need in sorted(needs & reasons.keys()):
         what = f"the fault {word} is skipped: the engine's kernel has no {need}"
-        raise SandboxError(what, lacking[need], "try: make doctor", ExitCode.UNKNOWN)
+        raise SandboxError(what, reasons[need], "try: make doctor", ExitCode.UNKNOWN)
 
 
 def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
@@ -195,7 +234,7 @@ def heal_recorded(stack: RunningStack, on_heal: Callable[[Breakage], None]) -> S
     for each in reversed(breakages(stack.project)):
         try:
             if each.node in there:  # a fault ends with its node
-                fault_named(each.fault, each.options).heal(stack.control(each.node), each.before)
+                _heal_one(fault_named(each.fault, each.options), stack.control(each.node), each)
             forget_breakage(each)
         except Exception as problem:  # noqa: BLE001  (the others must not stay broken for it)
             problems.append((each, problem))
@@ -223,7 +262,14 @@ def _reason(problem: BaseException) -> str:
 
 
 def _heal_one(fault: Fault, node: NodeControl, breakage: Breakage) -> None:
-    fault.heal(node, breakage.before)
+    paused = fault.heals_inside and node.state().startswith("paused")  # by another fault
+    if paused:
+        node.unpause()
+    try:
+        fault.heal(node, breakage.before)
+    finally:
+        if paused:
+            node.pause()
     forget_breakage(breakage)
 
 
@@ -239,5 +285,14 @@ def _outcomes(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> l
     """How it went, for each. An interruption waits for all of them: what is done here is not left half done."""
     with ThreadPoolExecutor(max_workers=max(1, len(subjects))) as pool:
         futures = [pool.submit(do, each) for each in subjects]
-        wait(futures)
+        _wait_through(futures)
     return futures
+
+
+def _wait_through(futures: Sequence[Future[Answer]]) -> None:
+    """Waits for all of them, however often it is interrupted; only then it raises the interruption."""
+    try:
+        wait(futures)
+    except BaseException:
+        _wait_through(futures)
+        raise

@@ -71,6 +71,7 @@ class PacketFault(Fault):
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"iptables"})
     kinds: ClassVar[frozenset[Kind]] = NODES
+    lives_in_container: ClassVar[bool] = True
     chain: ClassVar[str]
     away_from: str = Field(
         default="servers",

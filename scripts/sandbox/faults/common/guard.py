@@ -14,14 +14,14 @@ from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, Breaking, FaultRequest, Injection, refuse_unable
 from sandbox.faults.common.registry import fault_named
 from sandbox.places import HERE
-from sandbox.stack.engine import Docker
+from sandbox.stack.engine import Docker, PatientDocker
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.stack import Stack
 
 PATIENCE_S = 120.0
-"""How long the guard may take to heal when it is closed."""
+"""How long the guard may take to heal when it is closed, beyond what its faults may take."""
 _ARGV = (sys.executable, "-P", "-m", "sandbox.faults.common.guard")
 _ENDINGS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -35,12 +35,14 @@ class Guard(Breaking):
             [*_ARGV, stack.project],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=HERE,
         )  # fmt: skip
+        self._longest_s = 0.0
         self._closed = False
         self._last_words: dict[str, Any] = {}
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        fault_named(request.fault, request.options)
-        refuse_unable(self._stack, request.fault)  # in this process it is asked once for all trials
+        fault = fault_named(request.fault, request.options)
+        refuse_unable(self._stack.lacking, request.fault)  # in this process it is asked once for all trials
+        self._longest_s += fault.longest_s()
         self._ask({"do": "prepare", "key": key, "request": asdict(request)})
 
     def inject(self, key: str) -> Injection:
@@ -78,7 +80,7 @@ class Guard(Breaking):
     def _read_to_the_end(self) -> None:
         """Ends its input and waits until it has healed all."""
         assert self._process.stdin and self._process.stdout  # noqa: S101  (both are pipes)
-        late = threading.Timer(PATIENCE_S, self._process.kill)
+        late = threading.Timer(PATIENCE_S + self._longest_s, self._process.kill)
         late.start()
         try:
             with suppress(OSError):  # it has ended already
@@ -133,20 +135,33 @@ def serve(breaker: Breaking, line: str) -> dict[str, Any]:
 
 def main(project: str) -> None:
     """Answers line by line; heals what is broken at the end of its input and on TERM, and prints what it could not."""
-    docker = Docker()
+    docker = PatientDocker(Docker())
     stack = Stack(containers(docker, project), docker)
     breaker = Breaker(stack, is_able=True)
     for number in _ENDINGS:
-        signal.signal(number, lambda *_: sys.exit(0))
+        signal.signal(number, _end)
     try:
         for line in sys.stdin:
             if json.loads(line)["do"] == "prepare":
                 stack.refresh()  # an action may have given a node another container
             _say(serve(breaker, line))
     finally:
-        for number in _ENDINGS:  # from here on nothing but KILL ends it; ignored, the clients would ignore them, too
-            signal.signal(number, lambda *_: None)
-        _say({"closed": _closed(breaker)})
+        _outlast_signals()
+        left = _closed(breaker)
+        _weigh_as_all(stack)
+        _say({"closed": left})
+
+
+def _end(*_: object) -> None:
+    """Ends it at the first signal; a second one would leave an injection that is still under way."""
+    _outlast_signals()
+    sys.exit(0)
+
+
+def _outlast_signals() -> None:
+    """From here on nothing but KILL ends it; ignored, the clients would ignore the signals, too."""
+    for number in _ENDINGS:
+        signal.signal(number, lambda *_: None)
 
 
 def _closed(breaker: Breaking) -> list[Any] | None:
@@ -156,6 +171,14 @@ def _closed(breaker: Breaking) -> list[Any] | None:
     except SandboxError as error:
         return _lines_of(error)
     return None
+
+
+def _weigh_as_all(stack: RunningStack) -> None:
+    """Takes the precedence of the client back, which a trial that is killed cannot."""
+    for node in stack.nodes():
+        if node.kind == "client":
+            with suppress(SandboxError):
+                stack.control(node.name).weigh(1)
 
 
 def _say(answer: dict[str, Any]) -> None:

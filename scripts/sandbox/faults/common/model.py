@@ -14,6 +14,8 @@ from sandbox.stack.protocol import ExecResult, NodeControl
 
 Ability = Literal["netem", "tbf", "iptables", "write-limit", "own-disk", "faketime"]
 """What a fault needs of the kernel or of the stack; without it, it is skipped with the reason."""
+SETTING_OF: dict[Ability, str] = {"faketime": "adjustable-clock"}
+"""The setting with which a stack has an ability."""
 Ending = Literal["ends the server", "ends the container", "ends nothing"]
 """What of its target a fault is meant to end: such a death is no failure of the run."""
 SETTLE_S = 5.0
@@ -38,10 +40,6 @@ class Scene:
     group: Mapping[str, int | None] = field(default_factory=dict)
     """Group of each node."""
 
-    def others(self) -> list[Peer]:
-        """Every node that is not hit."""
-        return [peer for peer in self.peers if peer.name not in self.targets]
-
 
 class Fault(BaseModel, ABC):
     """One way to break a node. Its fields are its parameters, with their units in the names.
@@ -54,10 +52,20 @@ class Fault(BaseModel, ABC):
     kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica"})
     """Kinds of nodes that it can hit."""
     ending: ClassVar[Ending] = "ends nothing"
+    heals_inside: ClassVar[bool] = False
+    """Whether its heal works inside the container, which must not be paused then."""
+    lives_in_container: ClassVar[bool] = False
+    """Whether it ends with the container, and not with its data: a trial injects it again into one that restarts."""
+    same_before: ClassVar[bool] = False
+    """Whether `before` reads the same whatever the options are."""
 
     def befalls_host(self) -> bool:
         """Whether it strikes all that stands on the host of a node: what shares that host is then hit, too."""
         return False
+
+    def longest_s(self) -> float:
+        """Seconds beyond the usual that an injection or a heal may take with these parameters."""
+        return 0
 
     def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (most need nothing)
         """What `heal` will need, as it is before the injection."""

@@ -1,12 +1,13 @@
 """What faults do to a node alike: run a script in it, end its server and start it again, change its limits."""
 
-import shlex
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Literal
 
 from sandbox.errors import MachineError
-from sandbox.faults.common.model import done, soon
+from sandbox.faults.common.model import SETTLE_S, done, soon
 from sandbox.plan.library import Kind
-from sandbox.stack.protocol import ExecResult, Limits, NodeControl
+from sandbox.stack.protocol import ExecResult, NodeControl
 
 NODES: frozenset[Kind] = frozenset({"database", "replica", "proxy", "manager"})
 """Kinds of nodes whose container can be broken; the client, which measures, is none of them."""
@@ -14,6 +15,7 @@ SERVERS: frozenset[Kind] = frozenset({"database", "replica"})
 """Kinds with a server under a supervisor (plan/supervisor.sh)."""
 DATA = "/var/lib/mysql"
 SERVER_PORT = 3306
+LimitName = Literal["cpus", "memory_bytes"]
 _PID_FILE = "/sandbox/server.pid"  # the supervisor writes it; its content is also the number of the process group
 _PROCESS_STATE = f"""\
 read -r pid <{_PID_FILE} && read -r stat <"/proc/$pid/stat" || exit
@@ -92,6 +94,13 @@ def listens(node: NodeControl) -> bool:
     return answer(node, _LISTENING).code == 0
 
 
+def wait_for_end(node: NodeControl, limit_s: float) -> None:
+    """Until a server that shuts down has ended, or listens anew; what it ceases first is to listen."""
+    if is_up(node) and not listens(node):
+        patience_s = limit_s if server_lives(node) else SETTLE_S  # one that was killed has ended already
+        soon(lambda: None if has_ended(node) or listens(node) else "it ends", patience_s)
+
+
 def signal_server(node: NodeControl, name: str) -> None:
     """Sends a signal to the server and all that it started, and not to its supervisor."""
     # dash refuses `kill -STOP -- -PID`.
@@ -121,26 +130,20 @@ def revive(node: NodeControl) -> None:
         node.start()
 
 
-def asking(statement: str) -> str:
-    """The script that runs a statement as root through the node's own client."""
-    return f"""\
-client=$(command -v mariadb || command -v mysql) || {{ echo 'there is no client here' >&2; exit 1; }}
-exec "$client" --defaults-file=/sandbox/client.cnf -N -B -e {shlex.quote(statement)}
-"""
+def limit_now(node: NodeControl, name: LimitName) -> dict[str, str]:
+    """One of a container's limits as `restore_limit` takes it; an empty text for none.
+
+    A fault keeps only the limit that it sets: the other one may be another fault's, healed earlier or later.
+    """
+    limit = getattr(node.limits(), name)
+    return {name: "" if limit is None else str(limit)}
 
 
-def limits_now(node: NodeControl) -> dict[str, str]:
-    """A container's limits as `restore_limits` takes them; an empty text for none."""
-    limits = node.limits()
-    return {"cpus": _text(limits.cpus), "memory_bytes": _text(limits.memory_bytes)}
-
-
-def restore_limits(node: NodeControl, before: Mapping[str, str]) -> None:
-    """Sets the limits that `limits_now` had read."""
+def restore_limit(node: NodeControl, name: LimitName, before: Mapping[str, str]) -> None:
+    """Sets the limit that `limit_now` had read, and leaves the other one as it is."""
     if node.state() != "gone":
-        cpus, memory = before["cpus"], before["memory_bytes"]
-        node.limit(Limits(float(cpus) if cpus else None, int(memory) if memory else None))
-
-
-def _text(limit: float | None) -> str:
-    return "" if limit is None else str(limit)
+        now, text = node.limits(), before[name]
+        if name == "cpus":
+            node.limit(replace(now, cpus=float(text) if text else None))
+        else:
+            node.limit(replace(now, memory_bytes=int(text) if text else None))

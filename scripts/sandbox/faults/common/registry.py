@@ -46,9 +46,12 @@ def refuse_kind(word: str, node: str, kind: Kind) -> None:
     if kind in kinds:
         return
     known = f"{node} is a {kind}; {word} hits a {', '.join(sorted(kinds))}"
+    step = f"try: make fault FAULT={word} TARGET=writer"
     if kind == "external":
-        known = f"{node} has no container here: somebody else must break it (by-hand)"
-    raise SandboxError(f"the fault {word} cannot hit {node}", known, f"try: make fault FAULT={word} TARGET=writer")
+        able = [name for name, fault in fault_files().items() if kind in fault.kinds]
+        known = f"it has no container here; faults that need none: {', '.join(able)}"
+        step = "try: make trial FAULT=by-hand"
+    raise SandboxError(f"the fault {word} cannot hit {node}", known, step)
 
 
 def _kind(word: str) -> type[Fault]:

@@ -40,9 +40,8 @@ def choose(
     if word not in WORDS:
         return [_named(word, nodes)]
     own = [node for node in nodes if node.group_index == group_index]
-    elsewhere = next((node.name for node in own if not node.has_container), None)
     group = _group(own, roles, writer)
-    found = [elsewhere] if elsewhere else _meant(word, group, writer, seed)
+    found = _meant(word, group, writer, seed)
     if not found:
         raise SandboxError(f"the stack has no target '{word}'", _reason(word, group), _STEP)
     order = [node.name for node in nodes if node.name in found]
@@ -86,16 +85,13 @@ def _group(own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], wri
 
 def _named(name: str, nodes: Sequence[StackNode]) -> str:
     node = next((node for node in nodes if node.name == name), None)
-    can_break = [node.name for node in nodes if node.has_container and node.kind != "client"]
+    can_break = [node.name for node in nodes if node.kind != "client"]
     if node is None:
         raise SandboxError(f"there is no target '{name}'", did_you_mean(name, [*WORDS, *can_break]), _STEP)
     if name in can_break:
         return name
-    if node.kind == "client":
-        known = f"it measures what the others do; nodes that can be hit: {', '.join(can_break)}"
-        raise SandboxError(f"{name} is no target", known, _STEP)
-    known = "somebody else runs it: break it there, and use the fault by-hand"
-    raise SandboxError(f"{name} has no container here", known, "try: make ps")
+    known = f"it measures what the others do; nodes that can be hit: {', '.join(can_break)}"
+    raise SandboxError(f"{name} is no target", known, _STEP)
 
 
 def _reason(word: str, group: GroupNow) -> str:

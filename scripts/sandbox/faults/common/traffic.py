@@ -15,6 +15,7 @@ class TrafficFault(Fault):
     """What delay and bandwidth have in common. ``discipline``: its name for `tc`."""
 
     kinds: ClassVar[frozenset[Kind]] = NODES
+    lives_in_container: ClassVar[bool] = True
     discipline: ClassVar[str]
 
     @abstractmethod
@@ -31,7 +32,7 @@ class TrafficFault(Fault):
             raise MachineError(
                 f"{node.name} has no address", "only a node on the network can be slowed", "try: make ps"
             )
-        script = adding(address, f"{self.discipline} {self.arguments()}")
+        script = removing(self.discipline) + adding(address, f"{self.discipline} {self.arguments()}")
         beside(node, script, f"slowing the network of {node.name}")
 
     def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:  # noqa: ARG002  (the same)

@@ -38,7 +38,7 @@ class YamlFile:
         return self._wrong_at(line, text)
 
     def _wrong_at(self, line: int, text: str) -> SandboxError:
-        step = f"try: the same command again   (after fixing {self._path.name})"
+        step = f"try: make trial FAULT={self._path.stem}   (after fixing the file)"
         return SandboxError(f"{self._path}:{line} is not a valid {self._what}", text, step)
 
     def _refuse_repeated_keys(self, node: yaml.Node | None) -> None:

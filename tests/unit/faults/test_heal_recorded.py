@@ -1,0 +1,57 @@
+"""Healing by what an earlier command has written down: the latest first, and all that can be healed."""
+
+from pathlib import Path
+
+import pytest
+
+from sandbox.errors import ExitCode
+from sandbox.faults.common.breaker import heal_recorded
+from sandbox.stack.journal import Breakage, note_breakage
+from unit.fake_stack import FakeStack
+from unit.faults.breaker_rig import broken
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+
+def noted(stack: FakeStack, fault: str, node: str, began_utc_s: float, **options: str) -> None:
+    """Something that an earlier command has left broken."""
+    note_breakage(
+        Breakage(project=stack.project, fault=fault, options=dict(options), node=node, began_utc_s=began_utc_s)
+    )
+
+
+def test_what_is_written_down_is_healed_the_latest_first(stack: FakeStack, log: list[str]) -> None:
+    noted(stack, "hang", "mysql1", 1)
+    noted(stack, "unplug", "replica1", 3)
+    noted(stack, "graceful", "mysql1", 2)
+    stack.controls["mysql1"].status = "exited (0)"
+    healed: list[Breakage] = []
+    assert heal_recorded(stack, healed.append) is None
+    assert log == ["connect replica1", "start mysql1", "unpause mysql1"] and not broken(stack)
+    assert [each.text for each in healed] == ["unplug on replica1", "graceful on mysql1", "hang on mysql1"]
+    assert heal_recorded(stack, healed.append) is None and len(healed) == 3
+
+
+def test_what_cannot_be_healed_stays_and_hinders_nothing_else(stack: FakeStack, log: list[str], cache: Path) -> None:
+    noted(stack, "hang", "mysql1", 1)
+    noted(stack, "of-an-older-version", "mysql1", 2)
+    noted(stack, "hang", "replica1", 3, of_an_older="version")
+    noted(stack, "slow-node", "replica1", 4)
+    (cache / "sandbox" / "faults" / stack.project / "9.json").write_text("{")
+    healed: list[Breakage] = []
+    problem = heal_recorded(stack, healed.append)
+    assert [each.text for each in healed] == ["hang on mysql1"] and log == ["unpause mysql1"]
+    assert problem and problem.exit_code is ExitCode.ENVIRONMENT and len(problem.lines()) == 3
+    stays = ["slow-node on replica1", "hang on replica1", "of-an-older-version on mysql1"]
+    assert problem.what == f"not healed: {', '.join(stays)}, 1 file that cannot be read"
+    for reason in ("KeyError: 'cpus'", "no option 'of_an_older'", "no fault 'of-an-older-version'", "9.json: the file"):
+        assert reason in problem.known
+    assert "make down" in problem.next_step
+    assert sorted(broken(stack)) == sorted(stays)
+
+
+def test_a_fault_ends_with_its_node(stack: FakeStack, log: list[str]) -> None:
+    noted(stack, "hang", "mysql7", 1)
+    healed: list[Breakage] = []
+    assert heal_recorded(stack, healed.append) is None
+    assert [each.node for each in healed] == ["mysql7"] and not log and not broken(stack)
