@@ -4,18 +4,24 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from sandbox.actions.common.gtid import transactions
-from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation, TooLateError, names_of
 from sandbox.actions.common.replication import Replica
-from sandbox.errors import MachineError
+from sandbox.results.trial.gtid import transactions
 from sandbox.stack.protocol import StackNode
 
 _FORCE_LIMIT_S = 60.0
+_STATEMENT_S = 130.0
+"""A server waits 60 s for a membership, newer ones 120 s for a forced one; until then it takes no variable back."""
 _GALERA = (
     "SELECT MAX(IF(variable_name = 'wsrep_cluster_status', variable_value, NULL)) AS component,"
     " MAX(IF(variable_name = 'wsrep_last_committed', variable_value, NULL)) AS committed"
     " FROM {schema}.global_status WHERE variable_name IN ('wsrep_cluster_status', 'wsrep_last_committed')"
 )
+_OPTIONS_ARE_VARIABLES = (
+    "SELECT COUNT(*) AS found FROM information_schema.plugins"
+    " WHERE plugin_name = 'wsrep_provider' AND plugin_status = 'ACTIVE'"
+)
+"""MariaDB from 11.3 on: with this plugin each of the provider's options is a variable, and their list is read-only."""
 _GR = (
     "SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, NULL)), 'OFFLINE') AS state,"
     " COALESCE(2 * SUM(member_state IN ('ONLINE', 'RECOVERING')) > COUNT(*), 0) AS majority,"
@@ -32,6 +38,10 @@ class ForceQuorum(Action):
 
     wait_s: float = Field(default=30.0, ge=0, le=600, description="seconds for the survivors to notice the loss")
 
+    @property
+    def stop_limit_s(self) -> float:
+        return _STATEMENT_S
+
     def perform(self, operation: Operation) -> str:
         """Refused where any member that answers is in a primary component: there would be two."""
         if operation.topology == "single":
@@ -45,7 +55,7 @@ class ForceQuorum(Action):
         if not operation.wait_for(lambda: not _of_quorum(operation), self.wait_s):
             names = ", ".join(_of_quorum(operation))
             raise ActionRefusedError(f"the cluster has a quorum: {names}", "a second primary component would diverge")
-        return f"{primary(operation, survivors)} is the primary component's first member, of {_names(survivors)}"
+        return f"{primary(operation, survivors)} is the primary component's first member, of {names_of(survivors)}"
 
 
 def _of_quorum(operation: Operation) -> list[str]:
@@ -66,7 +76,10 @@ def _is_primary(operation: Operation, node: StackNode) -> bool:
 def _in_galera(operation: Operation, survivors: Sequence[StackNode]) -> str:
     """Source: Galera's manual, "Resetting the Quorum": on the node that committed last."""
     first = max(survivors, key=lambda node: int(_galera(operation, node).get("committed") or -1))
-    Replica(operation, first).run("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")
+    replica = Replica(operation, first)
+    variables = replica.run(_OPTIONS_ARE_VARIABLES).get("found") == "1"
+    option = "wsrep_provider_pc_bootstrap = ON" if variables else "wsrep_provider_options = 'pc.bootstrap=YES'"
+    replica.run(f"SET GLOBAL {option}")
     _wait_for_all(operation, survivors)
     return first.name
 
@@ -84,9 +97,20 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
     waiting = [node for node in survivors if Replica(operation, node).run(_GR).get("state") == "ONLINE"]
     able = waiting or list(survivors)
     first = max(able, key=lambda node: transactions(Replica(operation, node).held()))
-    (_force if waiting else _bootstrap)(operation, first, waiting)
+    if not (waiting and _forced(operation, first, waiting)):
+        _bootstrap(Replica(operation, first))
     _wait_for_all(operation, survivors)
     return first.name
+
+
+def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> bool:
+    """Whether the new membership came before the members gave up (group_replication_unreachable_majority_timeout)."""
+    _force(operation, first, waiting)
+
+    def is_over() -> bool:
+        return _has_majority(operation, first) or Replica(operation, first).run(_GR).get("state") != "ONLINE"
+
+    return operation.wait_for(is_over, _FORCE_LIMIT_S) and _has_majority(operation, first)
 
 
 def _force(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> None:
@@ -94,7 +118,7 @@ def _force(operation: Operation, first: StackNode, waiting: Sequence[StackNode])
     replica = Replica(operation, first)
     addresses = [_address(operation, node) for node in waiting]
     try:
-        replica.run(f"SET GLOBAL group_replication_force_members = '{','.join(addresses)}'", _FORCE_LIMIT_S)
+        replica.run(f"SET GLOBAL group_replication_force_members = '{','.join(addresses)}'", _STATEMENT_S)
     finally:
         replica.run("SET GLOBAL group_replication_force_members = ''")
 
@@ -103,12 +127,11 @@ def _address(operation: Operation, node: StackNode) -> str:
     return Replica(operation, node).run("SELECT @@group_replication_local_address AS address")["address"]
 
 
-def _bootstrap(operation: Operation, first: StackNode, _: Sequence[StackNode]) -> None:
+def _bootstrap(replica: Replica) -> None:
     """The forming script beside each other survivor then finds the group and joins it."""
-    replica = Replica(operation, first)
-    replica.run("STOP GROUP_REPLICATION", _FORCE_LIMIT_S)
+    replica.run("STOP GROUP_REPLICATION", _STATEMENT_S)
     try:
-        replica.run("SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION", _FORCE_LIMIT_S)
+        replica.run("SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION", _STATEMENT_S)
     finally:
         replica.run("SET GLOBAL group_replication_bootstrap_group = OFF")
 
@@ -118,8 +141,4 @@ def _wait_for_all(operation: Operation, survivors: Sequence[StackNode]) -> None:
     if not operation.wait_for(lambda: wanted <= {*_of_quorum(operation)}, _FORCE_LIMIT_S):
         missing = ", ".join(sorted(wanted - {*_of_quorum(operation)}))
         known = f"within {_FORCE_LIMIT_S:g} s of its being forced"
-        raise MachineError(f"no quorum on {missing}", known, "try: make ps")
-
-
-def _names(nodes: Sequence[StackNode]) -> str:
-    return ", ".join(node.name for node in nodes)
+        raise TooLateError(f"no quorum on {missing}", known)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.model import ActionRefusedError, Operation, StoppingAction
 from sandbox.actions.common.replication import Replica, replication_password
 from sandbox.actions.common.turns import ready_nodes, wait_until_back
 from sandbox.errors import SandboxError
@@ -15,7 +15,7 @@ from sandbox.stack.protocol import StackNode
 _ANSWER_LIMIT_S = 120.0
 
 
-class Join(Action):
+class Join(StoppingAction):
     """A node leaves in order and joins again: with its data, or with none, as a new one does.
 
     A member without data gets it from another one as its configuration says: by Galera's state transfer, by clone, or
@@ -25,7 +25,6 @@ class Join(Action):
     starts_servers: ClassVar[bool] = True
     data: Literal["kept", "empty"] = Field(default="kept", description="what it joins with: its data, or nothing")
     away_s: float = Field(default=10.0, ge=0, le=600, description="seconds between its end and its start")
-    grace_s: float = Field(default=60.0, ge=0, le=600, description="seconds that its server may take to stop")
     ready_limit_s: float = Field(default=600.0, ge=1, le=3600, description="seconds for it to be ready again")
 
     @property
@@ -62,13 +61,26 @@ class Join(Action):
 
 def refuse_the_only_data(operation: Operation, nodes: list[StackNode]) -> None:
     """Raises ActionRefusedError where a new server would not get the data of the group, or nobody would be left."""
-    if operation.topology == "single" and (first := next((each for each in nodes if each.kind != "replica"), None)):
-        known = "it is the profile's first source: a new one follows nobody, and would take writes beside the writer"
-        raise ActionRefusedError(f"{first.name} cannot join without data", known)
     others = [node for node in operation.members if node not in nodes]
+    if operation.topology == "single":
+        writer, _ = operation.places()
+        _refuse_a_source(nodes, writer)
+        others = [writer] if writer else []
     if not any(map(operation.answers, others)):
         names = ", ".join(node.name for node in nodes)
-        raise ActionRefusedError(f"{names} would lose all data of the group", "no other server answers")
+        raise ActionRefusedError(f"{names} would lose all data of the group", "no other server that has it answers")
+
+
+def _refuse_a_source(nodes: list[StackNode], writer: StackNode | None) -> None:
+    """Whom a new server would follow: the profile's first source has nobody, and the writer would have itself."""
+    for node in nodes:
+        if node.kind != "replica":
+            known = "the profile's first source: a new one follows nobody, and would take writes beside the writer"
+        elif node == writer:
+            known = "the writer: a new one would follow itself, and what no replica has received would be lost"
+        else:
+            continue
+        raise ActionRefusedError(f"{node.name} cannot join without data", f"it is {known}")
 
 
 def follow_the_writer(operation: Operation, node: StackNode) -> None:

@@ -1,13 +1,15 @@
 """Emergency promotion: the writer is gone, and its most advanced replica takes its place."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from pydantic import Field
 
-from sandbox.actions.common.gtid import transactions
-from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation, names_of
 from sandbox.actions.common.replication import Replica, replication_password
+from sandbox.errors import SandboxError
+from sandbox.results.trial.gtid import transactions
 from sandbox.stack.protocol import StackNode
 
 _GONE_LIMIT_S = 60.0
@@ -36,9 +38,10 @@ class Promote(Action):
         # A server that follows nobody is another history: one of its own, or one that was left behind.
         replicas = [each for each in (Replica(operation, node) for node in others) if each.status().source]
         if not replicas:
-            raise ActionRefusedError("there is no replica to promote", f"that answer: {_names(others)}")
-        chosen = most_advanced(replicas)
-        chosen.become_writer()
+            raise ActionRefusedError("there is no replica to promote", f"that answer: {names_of(others)}")
+        with receiving_again(replicas):
+            chosen = most_advanced(replicas)
+            chosen.become_writer()
         follow(operation, chosen.node, [each for each in replicas if each is not chosen])
         return f"{chosen.name} promoted"
 
@@ -55,13 +58,28 @@ class Promote(Action):
             since = asked if since is None else since
             return time.monotonic() - since >= self.after_s
 
-        if not operation.wait_for(gone, _GONE_LIMIT_S, _LOOK_S):
+        if not operation.wait_for(gone, _GONE_LIMIT_S + self.after_s, _LOOK_S):
             text = "an emergency promotion would make a second writer"
-            raise ActionRefusedError(f"the old writer answers: {_names(old)}", text)
+            raise ActionRefusedError(f"the old writer answers: {names_of(old)}", text)
+
+
+@contextmanager
+def receiving_again(replicas: Sequence[Replica]) -> Iterator[None]:
+    """Where the block fails, all of them receive again: a promotion that failed changes nothing."""
+    try:
+        yield
+    except SandboxError:
+        for each in replicas:
+            with suppress(SandboxError):  # it may be the one that does not answer
+                each.start_receiving()
+        raise
 
 
 def most_advanced(replicas: Sequence[Replica]) -> Replica:
-    """The one that has most, once each has applied what it had received; the first of equals."""
+    """The one that has most, once each has applied what it had received; the first of equals.
+
+    Raises SandboxError where one has not, or does not answer.
+    """
     for each in replicas:
         each.stop_receiving()
     for each in replicas:
@@ -70,11 +88,12 @@ def most_advanced(replicas: Sequence[Replica]) -> Replica:
 
 
 def follow(operation: Operation, source: StackNode, others: Sequence[Replica]) -> None:
-    """Points servers to another source."""
-    password = replication_password(operation)
+    """Points servers to another source: all that it can. Raises SandboxError where it could not, for the first one."""
+    password, failed = replication_password(operation), None
     for each in others:
-        each.follow(source, password)
-
-
-def _names(nodes: Sequence[StackNode]) -> str:
-    return ", ".join(node.name for node in nodes) or "none"
+        try:
+            each.follow(source, password)
+        except SandboxError as error:
+            failed = failed or error
+    if failed:
+        raise failed

@@ -1,5 +1,7 @@
 """Rejoining: a server that neither writes for its group nor follows it becomes a replica of its writer."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
@@ -9,11 +11,13 @@ _START_LIMIT_S = 10.0
 
 
 class Rejoin(Action):
-    """Every server of the group that follows nobody, the writer apart, follows the writer from what it holds on.
+    """Every server that follows nobody, or whose replication failed, follows the writer from what it holds on.
 
-    Refused where it holds transactions that the writer lacks: they would be lost, or break replication later.
+    Refused where it holds transactions that the writer lacks: they would be lost, or break replication later. It takes
+    no more writes then.
     """
 
+    findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (ActionRefusedError,)
     wait_s: float = Field(
         default=30.0, ge=0, le=600, description="seconds to wait for servers that do not answer yet; then without them"
     )
@@ -27,14 +31,14 @@ class Rejoin(Action):
         if writer is None:
             raise ActionRefusedError("there is no writer to rejoin", "a group needs one server that takes writes")
         others = [node for node in operation.servers if node.name != writer.name and operation.answers(node)]
-        apart = [each for each in (Replica(operation, node) for node in others) if not each.status().source]
+        apart = [each for each in (Replica(operation, node) for node in others) if _is_apart(each)]
         for each in apart:
+            each.become_read_only()  # else it could take another write once it was compared
             extra = Replica(operation, writer).lacks(each.held())
             if extra:
                 raise ActionRefusedError(f"{each.name} holds what {writer.name} lacks: {extra}", "it must be rebuilt")
         password = replication_password(operation) if apart else ""
         for each in apart:
-            each.become_read_only()
             each.follow(writer, password)
             self._check(operation, each)
         return f"rejoined: {', '.join(each.name for each in apart)}" if apart else "every server is in its place"
@@ -44,8 +48,18 @@ class Rejoin(Action):
 
         def settled() -> bool:
             status = replica.status()
-            return bool(status.error) or status.is_receiving
+            return status.has_failed or status.is_receiving
 
         operation.wait_for(settled, _START_LIMIT_S)
-        if error := replica.status().error:
-            raise ActionRefusedError(f"{replica.name} cannot follow: {error}", "its history is not the writer's")
+        status = replica.status()
+        if status.has_failed:
+            replica.forget_source()
+            raise ActionRefusedError(f"{replica.name} cannot follow: {status.error}", "its history is not the writer's")
+        if status.error:
+            raise ActionRefusedError(f"{replica.name} does not follow yet: {status.error}", "it tries again by itself")
+
+
+def _is_apart(replica: Replica) -> bool:
+    """Whether it follows nobody, or failed to."""
+    status = replica.status()
+    return not status.source or status.has_failed

@@ -4,16 +4,20 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from sandbox.actions.common.model import Action, Operation
+from sandbox.actions.common.model import Operation, StoppingAction
 from sandbox.actions.common.turns import in_turn, writer_last
+from sandbox.actions.switchover import move_writer
 from sandbox.stack.protocol import StackNode
 
 
-class RollingRestart(Action):
-    """Each server gets its graceful stop; the next one follows when all are ready again."""
+class RollingRestart(StoppingAction):
+    """Each server gets its graceful stop; the next one follows when all are ready again.
+
+    With asynchronous replication a replica takes the writer's place before that is stopped, as in a rolling upgrade;
+    a writer that no replica can replace restarts where it is.
+    """
 
     starts_servers: ClassVar[bool] = True
-    grace_s: float = Field(default=60.0, ge=0, le=600, description="seconds that a server may take to stop")
     ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for the group to be ready again")
 
     @property
@@ -28,6 +32,7 @@ class RollingRestart(Action):
 
     def _restart(self, operation: Operation, node: StackNode) -> None:
         """However the stop went, the server is started again."""
+        move_writer(operation, node)
         control = operation.stack.control(node.name)
         try:
             control.stop(self.grace_s)

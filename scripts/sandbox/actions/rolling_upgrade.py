@@ -8,7 +8,7 @@ from pydantic import Field
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
 from sandbox.actions.common.replication import Replica
 from sandbox.actions.common.turns import ready_nodes, wait_until_back, writer_last
-from sandbox.actions.switchover import Switchover
+from sandbox.actions.switchover import move_writer
 from sandbox.errors import MachineError
 from sandbox.plan.images import Text, at_least, belongs_to
 from sandbox.stack.protocol import StackNode
@@ -39,7 +39,7 @@ class RollingUpgrade(Action):
             raise ActionRefusedError("there is nothing to upgrade", f"every server is {self.to} already")
         before = ready_nodes(operation)
         for node in order:
-            self._move_writer(operation, node)
+            move_writer(operation, node)
             operation.stack.upgrade(node.name, self.to)
             wait_until_back(operation, node, before, self.ready_limit_s, time.monotonic())
             self._finish(operation, node)
@@ -52,14 +52,6 @@ class RollingUpgrade(Action):
         if at_least(now, self.to):
             raise ActionRefusedError(f"{node.name} is {now}, which is newer than {self.to}", "data cannot go back")
         return True
-
-    def _move_writer(self, operation: Operation, node: StackNode) -> None:
-        """A cluster elects another writer by itself."""
-        if operation.topology != "single":
-            return
-        writer, readers = operation.places()
-        if writer is not None and writer.name == node.name and readers:
-            Switchover().perform(operation)
 
     def _finish(self, operation: Operation, node: StackNode) -> None:
         """What the server's version demands of its system tables; and that it is this version."""

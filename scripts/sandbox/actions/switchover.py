@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from sandbox.actions.common.gtid import transactions
-from sandbox.actions.common.model import Action, ActionRefusedError, Operation
+from sandbox.actions.common.model import Action, ActionRefusedError, Operation, names_of
 from sandbox.actions.common.replication import Replica
 from sandbox.actions.promote import follow
 from sandbox.errors import SandboxError
+from sandbox.results.trial.gtid import transactions
 from sandbox.stack.protocol import StackNode
 
 _CATCH_UP_LIMIT_S = 30.0
@@ -28,8 +28,7 @@ class Switchover(Action):
         if operation.topology == "gr":  # an asynchronous replica behind the group is no member of it
             readers = [node for node in readers if node.kind == "database"]
         if writer is None or not readers:
-            names = ", ".join(node.name for node in readers) or "none"
-            known = f"writer now: {writer.name if writer else 'none'}; readers: {names}"
+            known = f"writer now: {writer.name if writer else 'none'}; readers: {names_of(readers)}"
             raise ActionRefusedError("a switchover needs a writer and a reader", known)
         switched = self._in_group if operation.topology == "gr" else self._in_replication
         return f"{switched(operation, writer, readers)} is the writer, instead of {writer.name}"
@@ -54,3 +53,18 @@ class Switchover(Action):
         chosen.become_writer()
         follow(operation, chosen.node, [each for each in (old, *replicas) if each is not chosen])
         return chosen.name
+
+
+def move_writer(operation: Operation, node: StackNode) -> None:
+    """Before this server is stopped: if it is the writer and a replica follows it by GTID, that takes its place.
+
+    A cluster elects another writer by itself.
+    """
+    if operation.topology != "single":
+        return
+    writer, readers = operation.places()
+    if writer is None or writer.name != node.name or not Replica(operation, writer).has_gtids:
+        return
+    replicas = (Replica(operation, each) for each in readers)
+    if any(each.has_gtids and each.status().source == writer.host for each in replicas):
+        Switchover().perform(operation)

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
+from sandbox.actions.common.model import TooLateError
 from sandbox.actions.force_quorum import ForceQuorum
-from sandbox.errors import MachineError
 from unit.actions.scripted import Clock, ScriptedGroup, group, operation, refused
 from unit.fake_stack import server
 
@@ -20,7 +20,7 @@ def galera(lost: int = 3) -> ScriptedGroup:
     stack.dead = {f"galera{n}": "exited (137)" for n in range(1, lost + 1)}
 
     def component(node: str, committed: str) -> dict[str, str]:
-        forced = any("pc.bootstrap" in text for _, text in stack.given)
+        forced = any("bootstrap" in text for _, text in stack.given)
         return {"component": "Primary" if forced else "non-Primary", "committed": committed}
 
     for number in range(lost + 1, 6):
@@ -38,6 +38,14 @@ def test_galera_goes_on_from_the_node_that_committed_last() -> None:
     said = ForceQuorum().perform(operation(stack, lost(stack)))
     assert said == "galera4 is the primary component's first member, of galera4, galera5"
     assert stack.given == [("galera4", "SET GLOBAL wsrep_provider_options = 'pc.bootstrap=YES'")]
+
+
+def test_where_the_options_of_the_provider_are_variables_their_list_is_left_alone() -> None:
+    """MariaDB 11.8 answers ERROR 1210 to a change of the list."""
+    stack = galera()
+    stack.says["galera4", "SELECT COUNT(*) AS found FROM information_schema.plugins"] = {"found": "1"}
+    ForceQuorum().perform(operation(stack, lost(stack)))
+    assert stack.given == [("galera4", "SET GLOBAL wsrep_provider_pc_bootstrap = ON")]
 
 
 def test_it_waits_until_the_survivors_notice(clock: Clock) -> None:
@@ -71,7 +79,7 @@ def test_it_is_refused_where_nobody_is_left() -> None:
 def test_survivors_that_do_not_become_primary_are_an_error() -> None:
     stack = galera()
     stack.says["galera5", GALERA] = {"component": "non-Primary", "committed": "99"}
-    with pytest.raises(MachineError, match="no quorum on galera5"):
+    with pytest.raises(TooLateError, match="no quorum on galera5"):
         ForceQuorum().perform(operation(stack, lost(stack)))
 
 
@@ -98,6 +106,7 @@ def test_members_that_wait_for_the_lost_ones_get_another_membership() -> None:
         ("gr5", "SET GLOBAL group_replication_force_members = 'gr4:13061,gr5:13061'"),
         ("gr5", "SET GLOBAL group_replication_force_members = ''"),
     ]
+    assert max(stack.waits) > 120, "until then the server waits, and the variable cannot be cleared"
 
 
 def test_members_that_have_given_up_form_the_group_anew() -> None:
@@ -108,6 +117,22 @@ def test_members_that_have_given_up_form_the_group_anew() -> None:
         "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION",
         "SET GLOBAL group_replication_bootstrap_group = OFF",
     ]
+    assert sum(limit > 120 for limit in stack.waits) == 2, "as long as the server may wait"
+
+
+def test_members_that_give_up_before_the_new_membership_comes_form_the_group_anew() -> None:
+    """With a short group_replication_unreachable_majority_timeout they may leave in the meantime."""
+    stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
+
+    def state() -> dict[str, str]:
+        given = [text for _, text in stack.given]
+        if any("bootstrap_group = ON" in text for text in given):
+            return {"state": "ONLINE", "majority": "1"}
+        return {"state": "ERROR" if any("force_members = 'gr" in text for text in given) else "ONLINE", "majority": "0"}
+
+    stack.says["gr5", GR] = state
+    ForceQuorum().perform(operation(stack, lost(stack)))
+    assert ("gr5", "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION") in stack.given
 
 
 def test_asynchronous_replication_has_no_quorum() -> None:

@@ -24,7 +24,8 @@ def test_with_its_data_after_a_while(clock: Clock) -> None:
     said = Join(away_s=20, grace_s=30).perform(given)
     assert stack.heard == ["stop galera2 30", "start galera2"]
     assert said == "joined again: galera2 with its data in 0.4 s"
-    assert given.joined_s == [pytest.approx(0.4)], "two looks; the time away does not count"
+    ((took_s, still_open),) = given.joined_s
+    assert took_s == pytest.approx(0.4) and not still_open, "two looks; the time away does not count"
     assert clock.now == pytest.approx(120.6, abs=0.3)
 
 
@@ -46,8 +47,10 @@ def test_several_one_after_the_other() -> None:
 def test_one_that_was_not_ready_before_is_waited_for_all_the_same() -> None:
     stack = cluster()
     stack.unready = [{"galera2"}]
-    error = refused(Join(ready_limit_s=3), operation(stack, ["galera2"]))
+    given = operation(stack, ["galera2"])
+    error = refused(Join(ready_limit_s=3), given)
     assert error.lines()[:2] == ["it stopped after galera2", "not ready within 3 s: galera2"]
+    assert given.joined_s == [(3, True)], "at least so long"
 
 
 def test_the_others_are_not_asked_before_it_answers_itself(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +74,9 @@ def test_the_others_are_not_asked_before_it_answers_itself(clock: Clock, monkeyp
 def test_one_that_ends_instead_is_not_waited_for(clock: Clock) -> None:
     stack = cluster()
     stack.unready, stack.dead = [set(), {"galera2"}], {"galera2": "exited (134)"}
-    error = refused(Join(away_s=0), operation(stack, ["galera2"]))
+    given = operation(stack, ["galera2"])
+    error = refused(Join(away_s=0), given)
+    assert given.joined_s == [(600, True)], "nobody would have started it"
     assert error.lines()[:2] == ["galera2 ended instead of joining", "it is exited (134); its log says why"]
     assert clock.now < 110, "and not ten minutes"
 
@@ -117,15 +122,40 @@ def test_a_replica_behind_a_cluster_begins_with_its_source() -> None:
 
 def test_a_source_cannot_begin_with_nothing() -> None:
     stack = following(group())
+    stack.role_of = {"mysql1": "reader", "replica1": "writer", "replica2": "reader"}
     error = refused(Join(data="empty"), operation(stack, ["mysql1"]))
     assert error.what == "mysql1 cannot join without data" and not stack.heard
+    assert error.known.startswith("it is the profile's first source")
+
+
+def test_nor_can_the_writer_whatever_it_was_at_first() -> None:
+    stack = following(group())
+    stack.role_of = {"mysql1": "reader", "replica1": "writer", "replica2": "reader"}
+    error = refused(Join(data="empty"), operation(stack, ["replica2", "replica1"]))
+    assert error.what == "replica1 cannot join without data" and not stack.heard
+    assert error.known.startswith("it is the writer")
+
+
+def test_a_replica_keeps_its_data_where_no_writer_is_left() -> None:
+    stack = following(group())
+    stack.role_of = {"mysql1": None, "replica1": "reader", "replica2": "reader"}
+    error = refused(Join(data="empty"), operation(stack, ["replica2"]))
+    assert error.what == "replica2 would lose all data of the group" and not stack.heard
+
+
+def test_the_first_source_need_not_answer_once_another_server_is_the_writer() -> None:
+    stack = following(group())
+    stack.role_of = {"mysql1": None, "replica1": "writer", "replica2": "reader"}
+    stack.dead = {"mysql1": "exited (137)"}
+    Join(data="empty", away_s=0).perform(operation(stack, ["replica2"]))
+    assert "empty replica2" in stack.heard
 
 
 def test_the_last_data_is_not_removed() -> None:
     stack = cluster()
     stack.dead = {"galera1": "exited (137)", "galera3": "exited (137)"}
     error = refused(Join(data="empty"), operation(stack, ["galera2"]))
-    assert error.lines()[:2] == ["galera2 would lose all data of the group", "no other server answers"]
+    assert error.lines()[:2] == ["galera2 would lose all data of the group", "no other server that has it answers"]
     everybody = refused(Join(data="empty"), operation(cluster(), ["galera1", "galera2", "galera3"]))
     assert "would lose all data" in everybody.what and not stack.heard
 

@@ -3,6 +3,7 @@
 import pytest
 
 from sandbox.actions.promote import Promote
+from sandbox.errors import MachineError
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused, servers
 
 A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
@@ -35,7 +36,39 @@ def test_it_applies_what_it_has_received_first() -> None:
     stack.says["replica1", "SHOW REPLICA STATUS"] = {"Source_Host": "mysql1", "Retrieved_Gtid_Set": f"{A}:1-9"}
     stack.says["replica1", "SELECT WAIT_FOR"] = {"waited": "1"}
     assert "has not applied all" in refused(Promote(), operation(stack, ["mysql1"])).what
-    assert [text for _, text in stack.given] == ["STOP REPLICA IO_THREAD"], "it took no writes"
+    given = [text for _, text in stack.given]
+    assert given == ["STOP REPLICA IO_THREAD", "START REPLICA IO_THREAD"], "it took no writes, and is a replica still"
+
+
+def test_where_one_does_not_answer_any_more_the_others_stay_replicas() -> None:
+    stack = following(group("mariadb", "11.8.2-MariaDB"), "mariadb1")
+    stack.dead["mariadb1"] = "exited (137)"
+    for verb in ("STOP", "START"):
+        stack.says["replica1", f"{verb} SLAVE IO_THREAD"] = MachineError(
+            "replica1 does not answer", "-", "try: make ps"
+        )
+    with pytest.raises(MachineError, match="replica1 does not answer"):
+        Promote().perform(operation(stack, ["mariadb1"]))
+    assert stack.given[-1] == ("replica2", "START SLAVE IO_THREAD")
+
+
+def test_where_the_chosen_one_cannot_take_over_all_receive_again() -> None:
+    stack = following(group("mariadb", "11.8.2-MariaDB"), "mariadb1")
+    stack.dead["mariadb1"] = "exited (137)"
+    stack.says["replica1", "STOP SLAVE; RESET"] = MachineError("replica1 does not answer", "-", "try: make ps")
+    with pytest.raises(MachineError, match="replica1 does not answer"):
+        Promote().perform(operation(stack, ["mariadb1"]))
+    assert [(node, "START SLAVE IO_THREAD") for node in ("replica1", "replica2")] == stack.given[-2:]
+
+
+def test_one_that_cannot_follow_the_new_writer_keeps_no_other_from_it() -> None:
+    stack = following(group(replicas=3), replica1=f"{A}:1-9")
+    stack.dead["mysql1"] = "exited (137)"
+    stack.says["replica2", "STOP REPLICA; CHANGE"] = MachineError("replica2 does not answer", "-", "try: make ps")
+    with pytest.raises(MachineError, match="replica2 does not answer"):
+        Promote().perform(operation(stack, ["mysql1"]))
+    assert stack.given[-1][0] == "replica3" and "SOURCE_HOST='replica1'" in stack.given[-1][1]
+    assert not [text for _, text in stack.given if text.startswith("START")], "none follows the old writer again"
 
 
 def test_it_waits_until_the_writer_has_been_silent_for_a_while(clock: Clock) -> None:
@@ -69,6 +102,17 @@ def test_it_is_refused_while_the_old_writer_answers(clock: Clock) -> None:
     stack = following(group())
     error = refused(Promote(), operation(stack, ["mysql1"]))
     assert error.what == "the old writer answers: mysql1" and clock.now > 160 and not stack.given
+
+
+def test_a_long_silence_has_its_time_besides_the_wait_for_its_beginning(clock: Clock) -> None:
+    stack = following(group())
+
+    def end() -> None:
+        stack.dead = {"mysql1": "exited (137)"} if clock.now >= 150 else {}
+
+    clock.then = end
+    Promote(after_s=60).perform(operation(stack, ["mysql1"]))
+    assert clock.now == pytest.approx(210, abs=0.25)
 
 
 def test_a_promoted_writer_is_replaced_too() -> None:

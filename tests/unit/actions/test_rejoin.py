@@ -5,7 +5,7 @@ import pytest
 from sandbox.actions.rejoin import Rejoin
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused, servers
 
-A = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+A, B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 def promoted(family: str = "mysql", version: str = "8.4.3", held: str = f"{A}:1-9") -> ScriptedGroup:
@@ -24,23 +24,59 @@ def test_the_old_writer_becomes_a_replica() -> None:
     stack.says["mysql1", "SHOW REPLICA STATUS"] = lambda: next(shown, {"Replica_IO_Running": "Yes"})
     assert Rejoin().perform(operation(stack)) == "rejoined: mysql1"
     (readonly, follow) = stack.given
-    assert readonly == ("mysql1", "SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON")
+    assert readonly[0] == "mysql1" and readonly[1].endswith("SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON")
     assert follow[0] == "mysql1" and "SOURCE_HOST='replica1'" in follow[1]
 
 
-def test_mariadb_finds_another_history_at_the_source() -> None:
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"Slave_IO_Running": "No", "Slave_SQL_Running": "Yes", "Last_IO_Error": "Got fatal error 1236"},
+        {"Slave_IO_Running": "Yes", "Slave_SQL_Running": "No", "Last_SQL_Error": "Got fatal error 1236"},
+    ],
+)
+def test_one_that_finds_another_history_at_the_source_forgets_it(failed: dict[str, str]) -> None:
     stack = promoted("mariadb", "11.8.2-MariaDB", "0-1-50")
     shown = iter([dict[str, str](), {}])
-    error = {"Last_IO_Error": "Got fatal error 1236"}
-    stack.says["mariadb1", "SHOW ALL SLAVES STATUS"] = lambda: next(shown, error)
+    stack.says["mariadb1", "SHOW ALL SLAVES STATUS"] = lambda: next(shown, failed)
     assert refused(Rejoin(), operation(stack)).what == "mariadb1 cannot follow: Got fatal error 1236"
+    assert stack.given[-1] == ("mariadb1", "STOP SLAVE; RESET SLAVE ALL")
+
+
+def test_one_that_cannot_reach_the_writer_yet_keeps_trying(clock: Clock) -> None:
+    stack = promoted()
+    trying = {"Replica_IO_Running": "Connecting", "Last_IO_Error": "error connecting to source"}
+    shown = iter([dict[str, str]()])
+    stack.says["mysql1", "SHOW REPLICA STATUS"] = lambda: next(shown, trying)
+    assert refused(Rejoin(), operation(stack)).what == "mysql1 does not follow yet: error connecting to source"
+    assert "RESET" not in stack.given[-1][1] and clock.now > 110
+
+
+def test_a_replica_that_failed_is_not_in_its_place() -> None:
+    stack = promoted()
+    failed = {"Source_Host": "replica1", "Replica_IO_Running": "No", "Last_IO_Error": "Got fatal error 1236"}
+    shown = iter([failed])
+    stack.says["mysql1", "SHOW REPLICA STATUS"] = lambda: next(shown, {"Replica_IO_Running": "Yes"})
+    assert Rejoin().perform(operation(stack)) == "rejoined: mysql1"
 
 
 def test_it_is_refused_where_transactions_would_be_lost() -> None:
     stack = promoted(held=f"{A}:1-12")
     error = refused(Rejoin(), operation(stack))
     assert error.lines()[:2] == [f"mysql1 holds what replica1 lacks: {A}:11-12", "it must be rebuilt"]
-    assert not stack.given
+    ((node, text),) = stack.given
+    assert node == "mysql1" and text.endswith("SET GLOBAL read_only=ON"), "and nothing else"
+
+
+def test_a_write_just_before_it_is_read_only_is_seen() -> None:
+    stack = promoted()
+
+    def write() -> dict[str, str]:
+        stack.says["mysql1", "SELECT @@gtid_executed"] = {"held": f"{A}:1-9,{B}:1"}
+        return {}
+
+    stack.says["mysql1", "SET SESSION lock_wait_timeout"] = write
+    assert refused(Rejoin(), operation(stack)).what == f"mysql1 holds what replica1 lacks: {B}:1"
 
 
 def test_it_waits_for_a_server_that_is_still_starting(clock: Clock) -> None:

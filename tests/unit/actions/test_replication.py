@@ -37,7 +37,17 @@ def test_a_replica_becomes_the_writer(family: str, version: str, statements: str
 def test_an_old_server_has_one_kind_of_read_only() -> None:
     stack = group(version="5.6.51")
     replica(stack).become_read_only()
-    assert stack.given == [("replica1", "SET GLOBAL read_only=ON")]
+    assert stack.given == [("replica1", "SET SESSION lock_wait_timeout=4; SET GLOBAL read_only=ON")]
+
+
+@pytest.mark.parametrize(("family", "version"), [("mysql", "8.4.3"), ("mariadb", "11.8.2-MariaDB")])
+def test_a_server_gives_up_on_its_two_locks_before_its_client_does(family: str, version: str) -> None:
+    stack = group(family, version)
+    replica(stack).become_read_only()
+    ((_, text),) = stack.given
+    first, _, rest = text.partition("; ")
+    assert first.startswith("SET SESSION lock_wait_timeout=") and rest.endswith("SET GLOBAL read_only=ON")
+    assert 2 * int(first.partition("=")[2]) < min(stack.waits)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +57,19 @@ def test_an_old_server_has_one_kind_of_read_only() -> None:
             "8.4.3",
             "STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_HOST='mysql1', SOURCE_PORT=3306,"
             " SOURCE_USER='replication', SOURCE_PASSWORD='pw', SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1,"
-            " SOURCE_CONNECT_RETRY=1; START REPLICA",
+            " SOURCE_CONNECT_RETRY=1, SOURCE_RETRY_COUNT=0; START REPLICA",
         ),
         (
             "8.0.20",
             "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306, MASTER_USER='replication',"
-            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, GET_MASTER_PUBLIC_KEY=1, MASTER_CONNECT_RETRY=1;"
-            " START SLAVE",
+            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, GET_MASTER_PUBLIC_KEY=1, MASTER_CONNECT_RETRY=1,"
+            " MASTER_RETRY_COUNT=0; START SLAVE",
         ),
         (
             "5.7.44",
             "STOP SLAVE; CHANGE MASTER TO MASTER_HOST='mysql1', MASTER_PORT=3306, MASTER_USER='replication',"
-            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, MASTER_CONNECT_RETRY=1; START SLAVE",
+            " MASTER_PASSWORD='pw', MASTER_AUTO_POSITION=1, MASTER_CONNECT_RETRY=1, MASTER_RETRY_COUNT=0;"
+            " START SLAVE",
         ),
     ],
 )
@@ -136,7 +147,7 @@ def test_the_status_of_mysql(version: str, question: str, shown: tuple[str, str]
     }  # fmt: skip
     status = replica(stack).status()
     assert (status.source, status.received, status.is_receiving) == ("mysql1", f"{A}:1-9,{B}:1", True)
-    assert status.error == "error: Duplicate entry"
+    assert status.error == "error: Duplicate entry" and not status.has_failed
 
 
 def test_the_status_of_mariadb() -> None:
@@ -147,7 +158,7 @@ def test_the_status_of_mariadb() -> None:
     }  # fmt: skip
     status = replica(stack).status()
     assert (status.source, status.received, status.is_receiving) == ("mariadb1", "0-1-50", False)
-    assert status.error == "refused"
+    assert status.error == "refused" and not status.has_failed, "it tries again by itself"
 
 
 def test_a_server_that_follows_nobody_has_an_empty_status() -> None:
@@ -202,11 +213,11 @@ def test_what_it_lacks_of_another_server() -> None:
 
 def test_a_server_that_refuses_or_hangs_is_an_error_of_the_environment() -> None:
     stack = group()
-    stack.says["replica1", "SET GLOBAL"] = "ERROR 1227 (42000): Access denied"
+    stack.says["replica1", "SET SESSION"] = "ERROR 1227 (42000): Access denied"
     with pytest.raises(MachineError) as refused:
         replica(stack).become_read_only()
     assert refused.value.lines()[:2] == ["replica1 refuses a statement", "ERROR 1227 (42000): Access denied"]
-    stack.says["replica1", "SET GLOBAL"] = TimeoutError("docker exec did not end")
+    stack.says["replica1", "SET SESSION"] = TimeoutError("docker exec did not end")
     with pytest.raises(MachineError) as late:
         replica(stack).become_read_only()
     assert late.value.what == "replica1 does not answer" and late.value.exit_code is ExitCode.ENVIRONMENT

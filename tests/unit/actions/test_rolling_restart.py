@@ -1,10 +1,14 @@
 """Every server is restarted in turn, and started again whatever happens."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 
 from sandbox.actions.rolling_restart import RollingRestart
 from sandbox.errors import MachineError
-from unit.actions.scripted import Clock, group, operation, refused
+from unit.actions.scripted import Clock, following, group, operation, refused
 
 
 def test_readers_first_and_the_writer_last() -> None:
@@ -15,6 +19,36 @@ def test_readers_first_and_the_writer_last() -> None:
         "stop replica1 20", "start replica1", "stop replica2 20", "start replica2",
         "stop mysql1 20", "start mysql1",
     ]  # fmt: skip
+
+
+def test_a_replica_takes_the_place_of_the_writer_before_that_is_stopped() -> None:
+    stack = following(group(), replica1="u:1-9", replica2="u:1-9")
+    stack.says["mysql1", "SELECT @@gtid_executed"] = {"held": "u:1-9"}
+    stack.says["replica1", "SELECT WAIT_FOR_EXECUTED_GTID_SET"] = {"waited": "0"}
+    before = list[str]()
+
+    def note() -> Mapping[str, str]:
+        before.extend(stack.heard)
+        return {}
+
+    stack.says["mysql1", "SET SESSION lock_wait_timeout"] = note
+    RollingRestart().perform(operation(stack))
+    assert "SOURCE_HOST='replica1'" in dict(stack.given)["mysql1"]
+    assert before == stack.heard[:4] and stack.heard[4:] == ["stop mysql1 60", "start mysql1"]
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "topology"),
+    [("mysql9", "8.4.3", "single"), ("mysql1", "5.5.62", "single"), ("mysql1", "8.4.3", "gr")],
+)
+def test_a_writer_that_no_replica_can_replace_restarts_where_it_is(
+    source: str, version: str, topology: Literal["single", "gr"]
+) -> None:
+    stack = following(group(version=version), source)
+    stack.says |= {(node, "SHOW SLAVE STATUS"): {"Master_Host": source} for node in ("replica1", "replica2")}
+    stack.members = [replace(node, topology=topology) for node in stack.members]
+    RollingRestart().perform(operation(stack))
+    assert stack.heard[4:] == ["stop mysql1 60", "start mysql1"] and not stack.given
 
 
 def test_the_next_one_follows_when_all_are_ready_again(clock: Clock) -> None:

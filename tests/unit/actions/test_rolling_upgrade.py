@@ -27,7 +27,7 @@ def test_mariadb_upgrades_the_system_tables_of_each_once_it_is_ready(clock: Cloc
     assert upgraded(stack) == ["upgrade galera2 10.11", "upgrade galera3 10.11", "upgrade galera1 10.11"]
     assert [each.split()[:2] for each in stack.heard[:2]] == [["upgrade", "galera2"], ["run", "galera2"]]
     assert "mariadb-upgrade" in stack.heard[1]
-    assert given.joined_s == [pytest.approx(0.2), 0, 0]
+    assert given.joined_s == [(pytest.approx(0.2), False), (0, False), (0, False)]
 
 
 def test_mysql_upgrades_its_system_tables_itself() -> None:
@@ -43,7 +43,7 @@ def test_an_upgraded_replica_takes_the_place_of_the_writer_before_that_is_upgrad
     stack.says["replica1", "SELECT MASTER_GTID_WAIT"] = {"waited": "0"}
     RollingUpgrade(to="10.11").perform(operation(stack, ["mariadb1"]))
     assert upgraded(stack) == ["upgrade replica1 10.11", "upgrade replica2 10.11", "upgrade mariadb1 10.11"]
-    assert stack.given[0] == ("mariadb1", "SET GLOBAL read_only=ON")
+    assert stack.given[0] == ("mariadb1", "SET SESSION lock_wait_timeout=4; SET GLOBAL read_only=ON")
     assert "MASTER_HOST='replica1'" in dict(stack.given)["mariadb1"]
 
 

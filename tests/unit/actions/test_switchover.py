@@ -20,7 +20,7 @@ def test_a_replica_takes_over_once_it_has_everything() -> None:
     stack.says["replica2", f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{A}:1-10', 30)"] = {"waited": "0"}
     assert Switchover().perform(operation(stack)) == "replica2 is the writer, instead of mysql1"
     assert [(node, text.partition(";")[0]) for node, text in stack.given] == [
-        ("mysql1", "SET GLOBAL super_read_only=ON"),
+        ("mysql1", "SET SESSION lock_wait_timeout=4"),
         ("replica2", "STOP REPLICA"),
         ("replica2", "SET GLOBAL super_read_only=OFF"),
         ("mysql1", "STOP REPLICA"),
@@ -47,7 +47,7 @@ def test_the_writer_takes_writes_again_where_it_fails(problem: Any) -> None:
     with pytest.raises(SandboxError):
         Switchover().perform(operation(stack))
     assert stack.given == [
-        ("mysql1", "SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON"),
+        ("mysql1", "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON"),
         ("mysql1", "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF"),
     ]
 

@@ -7,12 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.results.statistics.survival import Lasted
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.sql import ask, targets_of
 
+GRACE_S = 60.0
+"""How long a server may take to stop, unless its action says otherwise."""
+_START_S = 30.0
 _PAUSE_S = 0.2
 _ANSWER_S = 1.0
 _SILENT = (None, *range(2000, 3000))
@@ -31,8 +35,8 @@ class Operation:
     servers: Sequence[StackNode]
     targets: Sequence[str]
     ended: threading.Event = field(default_factory=threading.Event)
-    joined_s: list[float] = field(default_factory=list)
-    """How long each server that an action started took until it was ready, in seconds."""
+    joined_s: list[Lasted] = field(default_factory=list)
+    """How long each server that an action started took until it was ready, in seconds; open: it was not, by then."""
 
     @property
     def members(self) -> list[StackNode]:
@@ -80,24 +84,51 @@ class ActionRefusedError(SandboxError):
         super().__init__(what, known, "try: make ps   (shows the role of every server)", ExitCode.FAILED)
 
 
+class TooLateError(ActionRefusedError):
+    """An action that was carried out, and whose end did not come within its limit."""
+
+
 class Action(BaseModel, ABC):
     """What an operator does. Its fields are its parameters, with their units in the names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     starts_servers: ClassVar[bool] = False
     """Whether servers are started anew, and may have other addresses then."""
+    findings: ClassVar[tuple[type[ActionRefusedError], ...]] = (TooLateError,)
+    """Errors that are results of the setup; with any other one the action was not done, and the trial is ``failed``."""
 
     @property
     def typical_s(self) -> float:
         """About how long it takes, for the estimate of a matrix."""
         return 5.0
 
+    @property
+    def stop_limit_s(self) -> float:
+        """How long it may take to stop where it can: a server that it stops, in its time, starts again."""
+        return GRACE_S + _START_S
+
     @abstractmethod
     def perform(self, operation: Operation) -> str:
         """Does it; one sentence about what was done.
 
-        Raises ActionRefusedError where it is not possible, SandboxError (exit 4) where a server does not answer.
+        Raises ActionRefusedError where it is not possible, TooLateError where it does not end within its limit,
+        SandboxError (exit 4) where a server does not answer.
         """
+
+
+class StoppingAction(Action):
+    """One whose servers may be given longer, or shorter, to stop."""
+
+    grace_s: float = Field(default=GRACE_S, ge=0, le=600, description="seconds that a server may take to stop")
+
+    @property
+    def stop_limit_s(self) -> float:
+        return self.grace_s + _START_S
+
+
+def names_of(nodes: Sequence[StackNode]) -> str:
+    """In one line, for a message."""
+    return ", ".join(node.name for node in nodes) or "none"
 
 
 def not_answered(name: str, limit_s: float) -> MachineError:

@@ -3,24 +3,30 @@
 import re
 from dataclasses import dataclass
 
-from sandbox.actions.common.gtid import beyond
-from sandbox.actions.common.model import ActionRefusedError, Operation, not_answered
+from sandbox.actions.common.model import Operation, TooLateError, not_answered
 from sandbox.errors import MachineError
 from sandbox.plan.images import at_least
+from sandbox.results.trial.gtid import beyond
 from sandbox.stack.protocol import StackNode
 
 ANSWER_S = 10.0
+_LOCK_S = 4
+"""Read-only waits for two locks, of statements and of commits: the server must give up before its client does."""
 _FIELD = re.compile(r"\s*(\w+): ?(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationStatus:
-    """``source``: the host that it follows, or empty; ``received``: what its receiver has; ``error``: the last one."""
+    """``source``: the host that it follows, or empty; ``received``: what its receiver has; ``error``: the last one.
+
+    ``has_failed``: it ended its receiver or its applier, and does not try again.
+    """
 
     source: str
     received: str
     error: str
     is_receiving: bool
+    has_failed: bool
 
 
 class Replica:
@@ -47,11 +53,14 @@ class Replica:
     def status(self) -> ReplicationStatus:
         """What it replicates, and from whom."""
         shown = self.run("SHOW ALL SLAVES STATUS" if self._mariadb else f"SHOW {self._word} STATUS")
+        threads = [shown.get(f"Replica_{name}_Running") or shown.get(f"Slave_{name}_Running") for name in ("IO", "SQL")]
+        error = shown.get("Last_IO_Error") or shown.get("Last_SQL_Error", "")
         return ReplicationStatus(
             source=shown.get("Source_Host") or shown.get("Master_Host", ""),
             received=shown.get("Gtid_IO_Pos" if self._mariadb else "Retrieved_Gtid_Set", ""),
-            error=shown.get("Last_IO_Error") or shown.get("Last_SQL_Error", ""),
-            is_receiving=(shown.get("Replica_IO_Running") or shown.get("Slave_IO_Running")) == "Yes",
+            error=error,
+            is_receiving=threads[0] == "Yes",
+            has_failed=bool(error) and "No" in threads,
         )
 
     def held(self) -> str:
@@ -63,12 +72,16 @@ class Replica:
         """From here on it gets nothing new; what it has received is still applied."""
         self.run("STOP SLAVE IO_THREAD" if self._mariadb else f"STOP {self._word} IO_THREAD")
 
+    def start_receiving(self) -> None:
+        """It gets what its source has again; harmless where it does."""
+        self.run("START SLAVE IO_THREAD" if self._mariadb else f"START {self._word} IO_THREAD")
+
     def apply_received(self, limit_s: float) -> None:
-        """Until it has applied all that it has received. Raises ActionRefusedError past the limit."""
+        """Until it has applied all that it has received. Raises TooLateError past the limit."""
         self.catch_up_with(self.status().received, limit_s)
 
     def catch_up_with(self, held: str, limit_s: float) -> None:
-        """Until it has applied these transactions. Raises ActionRefusedError past the limit."""
+        """Until it has applied these transactions. Raises TooLateError past the limit."""
         if not held:
             return
         if self._mariadb or self._is_modern("5.7.5"):
@@ -78,25 +91,29 @@ class Replica:
         else:
             applied = self._operation.wait_for(lambda: not self.lacks(held), limit_s)
         if not applied:
-            raise ActionRefusedError(f"{self.name} has not applied all that it should", f"within {limit_s:g} s")
+            raise TooLateError(f"{self.name} has not applied all that it should", f"within {limit_s:g} s")
 
     def become_writer(self) -> None:
         """Forgets its source and takes writes; semi-synchronous replication, where it is in use, follows."""
-        word = "SLAVE" if self._mariadb else self._word
-        self.run(f"STOP {word}; RESET {word} ALL")
+        self.forget_source()
         self._set_semisync(source=True)
         self.become_writable()
+
+    def forget_source(self) -> None:
+        """Replicates from nobody."""
+        word = "SLAVE" if self._mariadb else self._word
+        self.run(f"STOP {word}; RESET {word} ALL")
 
     def become_writable(self) -> None:
         """Takes writes."""
         self.run(self._read_only("OFF"))
 
     def become_read_only(self) -> None:
-        """Takes no more writes, not even of root."""
-        self.run(self._read_only("ON"))
+        """Takes no more writes, not even of root. Raises MachineError where running transactions keep it from that."""
+        self.run(f"SET SESSION lock_wait_timeout={_LOCK_S}; {self._read_only('ON')}")
 
     def follow(self, source: StackNode, password: str) -> None:
-        """Replicates from another server of its group, from what it holds on."""
+        """Replicates from another server of its group, from what it holds on, and tries for ever to reach it."""
         self._set_semisync(source=False)
         if self._mariadb:
             # One that was a source has no replication position: what it holds is in its binary log alone.
@@ -112,7 +129,7 @@ class Replica:
         self.run(
             f"STOP {self._word}; {change} {prefix}_HOST='{source.host}', {prefix}_PORT={source.port},"
             f" {prefix}_USER='replication', {prefix}_PASSWORD='{password}', {prefix}_AUTO_POSITION=1{key},"
-            f" {prefix}_CONNECT_RETRY=1; START {self._word}"
+            f" {prefix}_CONNECT_RETRY=1, {prefix}_RETRY_COUNT=0; START {self._word}"
         )
 
     def lacks(self, held: str) -> str:
@@ -151,6 +168,11 @@ class Replica:
         if self._version is None:
             self._version = self.run("SELECT @@version AS version").get("version", "").partition("-")[0]
         return self._version
+
+    @property
+    def has_gtids(self) -> bool:
+        """Whether it numbers its transactions, so that it can be given another source."""
+        return self._mariadb or self._is_modern("5.6")
 
     def _is_modern(self, since: str) -> bool:
         return at_least(self.version, since)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from sandbox.actions.common.model import ActionRefusedError, Operation
+from sandbox.actions.common.model import Operation, TooLateError
 from sandbox.stack.protocol import StackNode
 
 _LOOK_S = 0.2
@@ -25,7 +25,7 @@ def in_turn(
 ) -> None:
     """Does something to each server that starts it anew; the next one follows when all are ready again.
 
-    Raises ActionRefusedError where they are not, within the limit.
+    Raises TooLateError where they are not, within the limit.
     """
     before = ready_nodes(operation)
     for node in order:
@@ -38,17 +38,18 @@ def wait_until_back(
 ) -> float:
     """Waits until all nodes that were ready before are so again, and notes how many seconds after the start that was.
 
-    ``started``: when the node was, on the monotonic clock. Raises ActionRefusedError where they are not, within the
-    limit, or where the node ends instead.
+    ``started``: when the node was, on the monotonic clock. Raises TooLateError where they are not, within the limit, or
+    where the node ends instead: it has taken the limit at least.
     """
     is_over = operation.wait_for(lambda: _is_over(operation, node, before), limit_s, _LOOK_S)
-    if state := _ended(operation, node):
-        raise ActionRefusedError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
+    state = _ended(operation, node)
+    took_s = time.monotonic() - started if is_over and not state else limit_s
+    operation.joined_s.append((took_s, not is_over or bool(state)))
+    if state:
+        raise TooLateError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
     if not is_over:
         text = f"not ready within {limit_s:g} s: {', '.join(late(operation, before))}"
-        raise ActionRefusedError(f"it stopped after {node.name}", text)
-    took_s = time.monotonic() - started
-    operation.joined_s.append(took_s)
+        raise TooLateError(f"it stopped after {node.name}", text)
     return took_s
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.actions.common.gtid import beyond, intervals_of, positions, transactions
+from sandbox.results.trial.gtid import beyond, intervals_of, positions, transactions
 
 A, B = "3e11fa47-71ca-11e1-9e33-c80aa9429562", "4e11fa47-71ca-11e1-9e33-c80aa9429562"
 
