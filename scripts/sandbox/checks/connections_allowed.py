@@ -1,6 +1,7 @@
 """No server ran out of connections, which would have added errors of its own to the outage."""
 
-from sandbox.checks.common.model import Evidence, Finding, states
+from sandbox.checks.common.model import Evidence, Finding
+from sandbox.errors import states
 
 
 def judge(evidence: Evidence) -> Finding:

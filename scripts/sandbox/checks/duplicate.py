@@ -10,4 +10,6 @@ def judge(evidence: Evidence) -> Finding:
         return "unknown", unread(evidence)
     if ledger.duplicate.count:
         return "fail", f"{ledger.duplicate.count:,} writes are there more than once: {shown(ledger.duplicate)}"
+    if evidence.unread:
+        return "unknown", f"none on the nodes that were read; {unread(evidence)}"
     return "pass", "every row is there once"

@@ -10,4 +10,6 @@ def judge(evidence: Evidence) -> Finding:
         return "unknown", unread(evidence)
     if ledger.phantom.count:
         return "fail", f"{ledger.phantom.count:,} refused writes are there: {shown(ledger.phantom)}"
+    if evidence.unread:
+        return "unknown", f"none on the nodes that were read; {unread(evidence)}"
     return "pass", f"none of {ledger.failed:,} refused writes is there"

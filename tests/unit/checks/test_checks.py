@@ -36,7 +36,7 @@ def evidence(ledger: LedgerCounts | None = None, **changed: Any) -> Evidence:
     """Of a trial without a flaw, whose writer was elected."""
     given: dict[str, Any] = {
         "ledger": ledger or counts(), "writer": "db1", "transactions": {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-99"},
-        "actions": [("promote", "db2 promoted", False)],
+        "elected": True, "actions": [("promote", "db2 promoted", False)],
     }  # fmt: skip
     return Evidence(**{**given, **changed})
 
@@ -74,7 +74,7 @@ def test_what_could_not_be_read_is_unknown(name: str, part: str) -> None:
 
 
 def test_lost() -> None:
-    assert judged("lost", evidence()) == ("pass", "all 3,400 acknowledged writes are on every node that was read")
+    assert judged("lost", evidence()) == ("pass", "all 3,400 acknowledged writes are on every node")
     verdict, detail = judged("lost", evidence(counts(lost=SOME)))
     assert verdict == "fail"
     assert detail == "7 of 3,400 acknowledged writes are not on the writer: op 3, 4, 5, 6, 7, …"
@@ -85,7 +85,30 @@ def test_lost_on_a_reader_counts_once_it_has_caught_up() -> None:
     assert judged("lost", evidence(ledger)) == (
         "fail", "acknowledged, on the writer, but not on every reader: db2 lacks 1: op 3",
     )  # fmt: skip
-    assert judged("lost", evidence(ledger, behind={"db2": "its newest row is 8, not 9"}))[0] == "pass"
+    behind = {"db2": "its newest row is 8, not 9"}
+    assert judged("lost", evidence(ledger, behind=behind)) == (
+        "unknown", "all 3,400 acknowledged writes are on the writer; db2 has not caught up and lacks 1",
+    )  # fmt: skip
+    assert judged("lost", evidence(behind=behind))[0] == "pass", "it has every acknowledged one"
+    assert judged("lost", evidence(counts(lost=ONE), behind=behind))[0] == "fail", "the writer lacks it"
+
+
+def test_a_node_that_was_not_read_may_lack_a_write() -> None:
+    ledger = counts(lost_on_readers={"db2": SOME})
+    found = judged("lost", evidence(ledger, behind={"db2": "apart"}, unread={"db3": "Error(2013)"}))
+    assert found == (
+        "unknown", "all 3,400 acknowledged writes are on the writer; "
+        "db2 has not caught up and lacks 7; db3 was not read (Error(2013))",
+    )  # fmt: skip
+    assert judged("lost", evidence(ledger, unread={"db3": "gone"}))[0] == "fail", "db2 had caught up"
+    assert judged("lost", evidence(counts(lost=ONE), unread={"db3": "gone"}))[0] == "fail", "the writer lacks it"
+
+
+@pytest.mark.parametrize("name", ["phantom", "duplicate"])
+def test_a_node_that_was_not_read_may_have_what_the_others_have_not(name: str) -> None:
+    gone = {"db2": "Error(2013)"}
+    assert judged(name, evidence(unread=gone)) == ("unknown", "none on the nodes that were read; db2: Error(2013)")
+    assert judged(name, evidence(counts(**{name: ONE}), unread=gone))[0] == "fail"
 
 
 def test_phantom() -> None:
@@ -108,8 +131,25 @@ def test_divergence_of_rows() -> None:
     assert behind == ("unknown", "not caught up when read: db2: its newest row is 8, not 9")
 
 
-def test_divergence_needs_two_nodes() -> None:
+def test_to_be_behind_explains_nothing_that_the_only_writer_lacks() -> None:
+    behind = {"db2": "its newest row is 12, not 9"}
+    apart = counts(divergent=SOME, missing_on={"db1": SOME, "db2": ONE})
+    found = judged("divergence", evidence(apart, behind=behind))
+    assert found == ("fail", "7 rows differ between nodes (db1 lacks 7; db2 lacks 1): op 3, 4, 5, 6, 7, …")
+    errant = {"db1": f"{UUID}:1-99", "db2": f"{UUID}:1-90:101"}
+    late = counts(divergent=ONE, missing_on={"db1": NONE, "db2": ONE})
+    assert judged("divergence", evidence(late, behind=behind, transactions=errant)) == (
+        "fail", f"some behind, but transactions that the writer does not have: db2: {UUID}:101",
+    )  # fmt: skip
+    assert judged("divergence", evidence(apart, behind=behind, single_writer=False))[0] == "unknown", "any is one"
+
+
+def test_divergence_needs_two_nodes_and_the_rows_of_all() -> None:
     assert judged("divergence", evidence(counts(divergent=None), unread={"db2": "gone"})) == ("unknown", "db2: gone")
+    assert judged("divergence", evidence(unread={"db3": "gone"})) == ("unknown", "db3: gone")
+    alone = counts(divergent=None, rows={"db1": 3400})
+    assert judged("divergence", evidence(alone)) == ("skipped", "there is one node")
+    assert judged("divergence", evidence(counts(divergent=ONE), unread={"db3": "gone"}))[0] == "fail"
 
 
 @pytest.mark.parametrize(
@@ -132,8 +172,13 @@ def test_errant_transactions_are_a_divergence(own: str | None, writers: str | No
 def test_split_brain() -> None:
     assert judged("split_brain", evidence())[0] == "pass"
     verdict, detail = judged("split_brain", evidence(counts(split_brain=SOME)))
-    assert verdict == "fail" and detail.startswith("7 writes were acknowledged by the old writer after the election")
-    assert judged("split_brain", evidence(counts(split_brain=None))) == ("skipped", "no other writer was elected")
+    assert verdict == "fail" and detail.startswith("7 writes were acknowledged by another node after an election")
+    nobody = evidence(counts(split_brain=None), elected=False)
+    assert judged("split_brain", nobody) == ("skipped", "no other writer was elected")
+    hidden = evidence(counts(split_brain=None), unread={"db1": "Error(2013)"})
+    assert judged("split_brain", hidden) == ("unknown", "db1: Error(2013)")
+    verdict, detail = judged("split_brain", evidence(counts(split_brain=None)))
+    assert verdict == "unknown" and detail.endswith("after the election is on no node that was read")
     assert judged("split_brain", evidence(single_writer=False))[0] == "skipped"
 
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
+from sandbox.errors import states
 from sandbox.results.record import CheckRecord, Verdict
 from sandbox.results.trial.models import LedgerCounts, OpCount
 
@@ -28,6 +29,8 @@ class Evidence:
     """Node → its GTID set or position; none where those of several nodes cannot be compared."""
     single_writer: bool = True
     """Whether the topology has one writer at a time."""
+    elected: bool = False
+    """Whether another writer was seen than the one before the fault."""
     writer: str | None = None
     """The writer when the ledgers were read."""
     refused: int = 0
@@ -77,8 +80,3 @@ def of_acked(ledger: LedgerCounts, ops: OpCount) -> str:
 def unread(evidence: Evidence) -> str:
     """Why there is nothing to judge."""
     return states(evidence.unread) or "the probe's log or the writer's rows could not be read"
-
-
-def states(given: Mapping[str, str]) -> str:
-    """Nodes, each with its state, in one line."""
-    return "; ".join(f"{node}: {state}" for node, state in given.items())

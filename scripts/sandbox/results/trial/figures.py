@@ -1,6 +1,7 @@
 """Figures of one trial: outages, recovery times, brownout, errors and the longest block of a client. Pure."""
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,29 +49,36 @@ class StreamOutages:
 
 
 def figures_of(
-    log: ProbeLog, t0_us: float, injections: Sequence[Injection], end_us: float, broken: Collection[str] = ()
+    log: ProbeLog,
+    t0_us: float,
+    injections: Sequence[Injection],
+    end_us: float,
+    broken: Collection[str] = (),
+    acted_us: float = math.inf,
+    clock_us: float = 0.0,
 ) -> Figures:
     """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
 
-    ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action.
+    ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action;
+    ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock.
     """
     healed_us = next((healed for _, _, healed in injections), None)
     of_stream = stream_outages(log, t0_us, end_us)
     by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
     late = log.lateness_ms(t0_us)
     figures: dict[str, Any] = {
-        "detection_ms": detection_ms(log.observations, t0_us, healed_us or end_us, broken),
+        "detection_ms": detection_ms(log.observations, t0_us, healed_us or end_us, broken, acted_us),
         "election_ms": election_ms(log.observations, t0_us),
         "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
         "recovered_by_op": _recovered_by_op(log, of_stream),
-        "baseline_p99_ms": _finite(nearest_rank(log.latency_ms("pooled", until_us=t0_us), 99)),
+        "baseline_p99_ms": finite(nearest_rank(_baseline_ms(log, t0_us), 99)),
         "lateness_p50_ms": nearest_rank(late, 50),
         "lateness_p99_ms": nearest_rank(late, 99),
         "missed": log.missed_by_stream(),
         **{f"errors_{phase}": counts for phase, counts in by_phase.items()},
         "longest_block_ms": longest_blocks_ms(log, end_us),
-        "resolution_ms": _resolutions(log, of_stream),
+        "resolution_ms": _resolutions(log, of_stream, clock_us / 1000),
     }
     lengths = _outage_lengths(of_stream, t0_us)
     lengths |= _brownout(log, of_stream, figures["baseline_p99_ms"], t0_us, end_us)
@@ -127,6 +135,11 @@ def nearest_rank(values: Real, percent: int) -> float | None:
     return float(np.partition(values, rank - 1)[rank - 1]) if len(values) else None
 
 
+def finite(value: float | None) -> float | None:
+    """The value itself; None where it is infinite or not a number."""
+    return value if value is not None and np.isfinite(value) else None
+
+
 def longest_blocks_ms(log: ProbeLog, end_us: float) -> dict[str, float]:
     """By stream that the request has: its longest run of slots due before the end of which none was served."""
     found = {}
@@ -159,15 +172,24 @@ def _outage_lengths(of_stream: Mapping[str, StreamOutages], t0_us: float) -> dic
     return lengths
 
 
+def _baseline_ms(log: ProbeLog, t0_us: float) -> Real:
+    """Latencies of pooled slots due before t0; one in flight then is the fault's, and was sent within a time-out."""
+    due, served = log.slots("pooled")
+    ended = (served <= t0_us) | (due < t0_us - 1e6 * float(log.request["timeout_s"]))
+    baseline: Real = (served - due)[(due < t0_us) & ended] / 1000
+    return baseline
+
+
 def _brownout(
     log: ProbeLog, of_stream: Mapping[str, StreamOutages], base_ms: float | None, t0_us: float, end_us: float
 ) -> dict[str, tuple[float, bool]]:
     """From the RTO to the first of five seconds in a row whose p99 is below twice the baseline's; else censored.
 
-    A slot counts in the second in which it was due; one that was never served is slower than any that was.
+    A slot counts in the second in which it was due; one that was never served is slower than any that was. Where writes
+    never came back it had not begun: a trial without this figure would be missing among the worst.
     """
     pooled = of_stream.get("pooled")
-    if pooled is None or base_ms is None or any(gap.censored for gap in pooled.gaps[:1]):
+    if pooled is None or base_ms is None:
         return {}
     begin = pooled.gaps[0].end_us if pooled.gaps else t0_us
     due, served = log.slots("pooled")
@@ -192,28 +214,23 @@ def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> d
     return found
 
 
-def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, float]:
+def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages], clock: float) -> dict[str, float]:
     """± of each figure, ms: Δ for an outage and an RTO, Δ for each outage of the sum, Δ + the observers' for election.
 
-    The observers' for detection, which is a time of their own.
-
-    Δ of pooled writes is at least the pace at which a pool opens connections.
-    That of a brownout is the second that its percentiles are of.
+    The observers' for detection, which is a time of their own; that of t0 for what is counted from it. Δ of pooled
+    writes is at least the pace at which a pool opens connections, that of a brownout the second of its percentiles.
     """
     observer, opening = _observer_us(log) / 1000, 1000 * float(log.request.get("opening_s", 0.0))
-    found = {_RTO[stream]: each.delta_us / 1000 for stream, each in of_stream.items()}
+    found = {_RTO[stream]: each.delta_us / 1000 + clock for stream, each in of_stream.items()}
     if "pooled" in of_stream:
         delta, gaps = max(opening, of_stream["pooled"].delta_us / 1000), of_stream["pooled"].gaps
-        found[_RTO["pooled"]] = delta
+        found[_RTO["pooled"]] = delta + clock
         found |= {"outage_first_ms": delta, "outage_longest_ms": delta, "outage_total_ms": delta * max(1, len(gaps))}
         found["brownout_ms"] = _SECOND_US / 1000
     slot = min((each.delta_us for each in of_stream.values()), default=0.0) / 1000
-    return {**found, "detection_ms": observer, "election_ms": slot + observer, "lag": HELD * observer}
+    found |= {"detection_ms": observer + clock, "election_ms": slot + observer + clock}
+    return {**found, "lag": HELD * observer}
 
 
 def _observer_us(log: ProbeLog) -> float:
     return 1e6 * float(log.request.get("observe_interval_s", 0.1))
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and np.isfinite(value) else None

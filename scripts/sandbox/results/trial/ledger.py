@@ -1,14 +1,17 @@
 """The ledger of a trial: what the client was promised against what every node holds. Pure."""
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sandbox.results.trial.columns import ACKED, FAILED, READ_STREAMS, STREAMS, UNKNOWN, Whole
 from sandbox.results.trial.models import BackwardsReads, LedgerCounts, OpCount, ReadExample, StaleReads
+from sandbox.results.trial.observers import took_writes
 from sandbox.results.trial.probe_log import ProbeLog
 from sandbox.results.trial.rows import NO_OPS, NodeRows
 
@@ -87,14 +90,6 @@ class Ledger:
         uneven = [op for op in {*itertools.chain(*numbers)} if len({each.get(op, 1) for each in numbers}) > 1]
         return _union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
 
-    def taken_by(self, op: int) -> str | None:
-        """The node that took a write, by the writer's rows or else by any other's; None where none has it."""
-        for _, rows in sorted(self.present.items(), key=lambda each: each[0] != self.writer):
-            for host, ops in rows.by_host.items():
-                if np.isin(op, ops):
-                    return host
-        return None
-
     def counts(self, split: Whole | None = None) -> LedgerCounts:
         """All verdicts as counts and examples; ``split``: the result of `split_brain`."""
         others = self.present.keys() - {self.writer}
@@ -119,24 +114,35 @@ class Ledger:
         )
 
 
-def split_brain(ledger: Ledger, t_election_us: float, resolution_us: float, old_writer: str) -> Whole | None:
-    """Acknowledged writes, sent later than election + resolution, that the old writer took and the new one has not.
+def split_brain(ledger: Ledger, elected: Sequence[tuple[float, str]], resolution_us: float) -> Whole | None:
+    """Acknowledged writes that another node took while an elected one was the writer, and that this one has not.
 
-    For single-writer topologies. ``t_election_us``: on the probe's clock. That the old writer took a write shows in its
-    own rows. None where its rows, or those of the new writer, could not be read.
+    For single-writer topologies. ``elected``: as `observers.elections` found them, each the writer until the next one.
+    None where nothing was found, and a node's rows are missing for it: the elected one's, or those that have a write.
     """
-    log, old = ledger.log, ledger.present.get(old_writer)
-    if old is None:
+    ends = [*(at for at, _ in elected[1:]), math.inf]
+    periods = [(at + resolution_us, end - resolution_us) for (at, _), end in zip(elected, ends, strict=True)]
+    found = [_apart(ledger, node, period) for (_, node), period in zip(elected, periods, strict=True)]
+    apart = _union([each for each in found if each is not None])
+    return apart if len(apart) or all(each is not None for each in found) else None
+
+
+def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whole | None:
+    """By its own rows, not the last writer's, which may be the old one; who took a write shows in any node's rows."""
+    writes, rows, (since, until) = ledger.log.writes, ledger.present.get(elected), period_us
+    if rows is None:
         return None
-    late = log.writes.op[(log.writes.outcome == ACKED) & (log.writes.sent > t_election_us + resolution_us)]
-    taken = np.intersect1d(late, old.by_host.get(old_writer, NO_OPS), assume_unique=True)
-    return _without(taken, ledger.kept)
+    late = writes.op[(writes.outcome == ACKED) & (writes.sent > since) & (writes.sent < until)]
+    missing = late[np.isin(late, rows.ops, invert=True)]
+    of_hosts = [*itertools.chain(*(each.by_host.items() for each in ledger.present.values()))]
+    apart = np.intersect1d(missing, _union([ops for host, ops in of_hosts if host != elected]))
+    return apart if len(apart) or np.isin(missing, _union([ops for _, ops in of_hosts])).all() else None
 
 
 def stale_reads(log: ProbeLog, stream: str) -> StaleReads:
-    """The stale reads of a stream: ``writer`` or ``reader``."""
-    reads = log.reads
-    own = reads.stream == STREAMS.index(stream)
+    """The stale reads of the writer or of the readers: a read at the writer that a reader answered is the readers'."""
+    reads, at_writer = log.reads, _at_writer(log)
+    own = at_writer if stream == "writer" else ~at_writer
     chosen = np.flatnonzero(own[reads.stale_read])
     read, age = reads.stale_read[chosen], reads.stale_age[chosen]
     oldest = chosen[np.argsort(-age, kind="stable")[:MOST_EXAMPLES]]
@@ -154,6 +160,16 @@ def stale_reads(log: ProbeLog, stream: str) -> StaleReads:
             for each in oldest
         ),
     )
+
+
+def _at_writer(log: ProbeLog) -> NDArray[np.bool_]:
+    """Reads at the writer, by what their nodes were: without one, a client that has a list reads from the next node."""
+    reads = log.reads
+    found: NDArray[np.bool_] = reads.stream == STREAMS.index("writer")
+    for code, node in enumerate(log.nodes):
+        own = reads.node == code
+        found[own] &= took_writes(log.observations.get(node, ()), reads.sent[own])
+    return found
 
 
 def backwards_reads(log: ProbeLog) -> BackwardsReads:

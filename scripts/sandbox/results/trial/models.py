@@ -30,14 +30,15 @@ class Figures(TrialPart):
     rto_ms: float | None = None
     rto_new_connection_ms: float | None = None
     brownout_ms: float | None = None
-    """From the RTO on. None also where writes never recovered, or where one of 100 was not served before t0."""
+    """From the RTO on. None also where one of 100 was not served before t0."""
     detection_ms: float | None = None
     """None where no other node noticed the fault while it lasted."""
     election_ms: float | None = None
     lag: dict[str, Lag]
     """By node; that of the writer is about 0."""
     censored: tuple[str, ...]
-    """Names of the figures above that are the length seen: still open at the end."""
+    """Names of the figures that are the length seen: still open at the end; also
+    ``join_ms`` and the percentiles of the record's metrics."""
     no_outage: tuple[str, ...]
     """Names of the RTOs that are 0 because there was no outage."""
     resolution_ms: dict[str, float]
@@ -45,7 +46,7 @@ class Figures(TrialPart):
     threshold_ms: dict[str, float]
     """By stream: what a gap exceeds to be an outage."""
     recovered_by_op: dict[str, int]
-    """By the name of the RTO: the write that ended it; `Ledger.taken_by` has the node."""
+    """By the name of the RTO: the write that ended it."""
     baseline_p99_ms: float | None
     lateness_p50_ms: float | None
     """This one and the next: how far the probe itself was behind before t0."""
@@ -76,7 +77,7 @@ class ReadExample(TrialPart):
 
 
 class StaleReads(TrialPart):
-    """Reads of one stream that missed a write acknowledged before they were sent."""
+    """Reads at the writer, or at readers, that missed a write acknowledged before they were sent."""
 
     reads: int
     """That were answered at all."""
@@ -119,7 +120,7 @@ class LedgerCounts(TrialPart):
     missing_on: dict[str, OpCount]
     """On another node, but not on this one, whatever the log says."""
     split_brain: OpCount | None
-    """Null where it does not apply or could not be judged: no election, or the old writer's rows are unknown."""
+    """Null where it does not apply or could not be judged: no election, or the rows that would show it are missing."""
     stale: dict[str, StaleReads]
-    """By stream."""
+    """``writer``: its stream's reads, where their nodes were seen to take writes; ``reader``: all others."""
     non_monotonic: BackwardsReads

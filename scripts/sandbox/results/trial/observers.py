@@ -1,18 +1,23 @@
 """What a trial's observers saw: the fault by other nodes, an election, who was writer when, each node's lag. Pure."""
 
 import itertools
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sandbox.results.trial.columns import Real
+from sandbox.results.trial.columns import Real, Whole
 from sandbox.results.trial.models import Lag
 from sandbox.results.trial.probe_log import Seen
 
 HELD = 2
 """An unchanged answer is known to hold until so many of the observer's intervals before the next one: one, and one more
 so that an answer that comes late does not look like lag."""
+
+UNDATED = "clock-skew"
+"""The fault under which no lag is known: a server dates its rows by the clock that it sets wrong."""
 
 
 def takes_writes(answer: Mapping[str, Any]) -> bool:
@@ -37,39 +42,66 @@ def writers(observations: Seen) -> list[tuple[float, tuple[str, ...]]]:
     return changes
 
 
-def election_ms(observations: Seen, t0_us: float) -> float | None:
-    """From t0 to the first observation of a writer that was not the writer at t0 (docs/failover.md).
+def took_writes(seen: Sequence[tuple[int, Mapping[str, Any]]], at_us: Whole) -> NDArray[np.bool_]:
+    """Whether a node took writes at each time, by its last answer; yes before its first, and where it has none."""
+    writes = np.array([True, *(takes_writes(answer) for _, answer in seen)])
+    taken: NDArray[np.bool_] = writes[np.searchsorted([t for t, _ in seen], at_us, side="right")]
+    return taken
 
-    None where the writer did not change, and where at t0 there was not exactly one (multi-writer topologies).
+
+def elections(observations: Seen, t0_us: float) -> list[tuple[float, str]]:
+    """(time in µs, name) of each node that became the writer after t0.
+
+    One that was the writer before is elected again only once the present one takes no writes: else it came back
+    writable. Empty where at t0 there was not exactly one (multi-writer topologies).
     """
     changes = writers(observations)
     before = [names for t, names in changes if t <= t0_us][-1:]
     if not before or len(before[0]) != 1:
-        return None
-    elected = (t for t, names in changes if t > t0_us and {*names} - {*before[0]})
-    first = next(elected, None)
-    return None if first is None else (first - t0_us) / 1000
+        return []
+    known, current, found = {*before[0]}, before[0][0], []
+    since = set[str]()  # took up writing after the present writer did; one that never stopped is not elected
+    for (_, earlier), (t, names) in itertools.pairwise(changes):
+        since = {each for each in names if t > t0_us and each != current and (each in since or each not in earlier)}
+        if since and (current not in names or since - known):
+            current = min(since - known or since)
+            known.add(current)
+            found.append((t, current))
+    return found
 
 
-def detection_ms(observations: Seen, t0_us: float, until_us: float, broken: Collection[str]) -> float | None:
+def election_ms(observations: Seen, t0_us: float) -> float | None:
+    """From t0 to the first observation of a writer that was not the writer at t0; None without (docs/failover.md)."""
+    first = next(iter(elections(observations, t0_us)), None)
+    return None if first is None else (first[0] - t0_us) / 1000
+
+
+def detection_ms(
+    observations: Seen, t0_us: float, until_us: float, broken: Collection[str], acted_us: float = math.inf
+) -> float | None:
     """From t0 to the first observation, before ``until_us``, that a node noticed the fault of the ``broken`` ones.
 
     A cluster's member has fewer others in its view than at t0, or a replica's IO thread, which ran at t0, does not run.
-    None where no other node noticed it, and where no node is broken.
+    None where no other node noticed it, and where no node is broken. ``acted_us``: when the first action began.
     """
     if not broken:
         return None
-    noticed = [
-        t for node, seen in observations.items() if node not in broken for t in _noticed(seen, t0_us) if t < until_us
-    ]
+    others = [seen for node, seen in observations.items() if node not in broken]
+    noticed = [t for seen in others for t in _noticed(seen, t0_us, acted_us) if t < until_us]
     return (min(noticed) - t0_us) / 1000 if noticed else None
 
 
-def _noticed(seen: Sequence[tuple[int, Mapping[str, Any]]], t0_us: float) -> Iterator[int]:
-    """When a node's answers were those of one that misses another node."""
+def _noticed(seen: Sequence[tuple[int, Mapping[str, Any]]], t0_us: float, acted_us: float) -> Iterator[int]:
+    """When a node's answers were those of one that misses another node.
+
+    A thread that has lost its source is ``Connecting``. One that is ``No`` once an action has begun was stopped by it,
+    and then follows another source, so that it says nothing from there on.
+    """
     before = next((answer for t, answer in reversed(seen) if t <= t0_us and not answer.get("error")), None)
     if before is not None:
-        yield from (t for t, answer in seen if t > t0_us and _misses(before, answer))
+        later = ((t, answer) for t, answer in seen if t > t0_us)
+        own = itertools.takewhile(lambda each: each[0] < acted_us or "No" not in _io_threads(each[1]), later)
+        yield from (t for t, answer in own if _misses(before, answer))
 
 
 def _misses(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
@@ -92,12 +124,12 @@ def lag_ms(observations: Seen, t0_us: float, end_us: float, interval_us: float) 
     only each second; so the lag grows until ``HELD`` intervals before the next one, which is its resolution. A node
     that does not answer has no lag meanwhile; one that has none from t0 on is not in the result.
     """
-    times, newest = _newest(observations)
+    times, newest = newest_rows(observations)
     found = {node: _lag(seen, times, newest, (t0_us, end_us, interval_us)) for node, seen in observations.items()}
     return {node: lag for node, lag in found.items() if lag is not None}
 
 
-def _newest(observations: Seen) -> tuple[Real, Real]:
+def newest_rows(observations: Seen) -> tuple[Real, Real]:
     """Times, and the newest row that any observer had seen by then, both in µs."""
     rows = sorted(
         (t, answer["last_at_us"])
@@ -114,21 +146,26 @@ def _lag(
 ) -> Lag | None:
     """Trapezoids from each answer to the next: between them the lag only grows."""
     t0, end, interval = window
-    own = np.array([answer.get("last_at_us") for _, answer in seen], dtype=np.float64)
-    since = np.array([t for t, _ in seen], dtype=np.float64)
+    since, own = own_rows(seen)
     until = np.append(since[1:], end)
     begin, finish = np.clip(since, t0, end), np.clip(until, t0, end)
     used = ~np.isnan(own) & (finish > begin)
     if not used.any():
         return None
     since, begin, finish, own = since[used], begin[used], finish[used], own[used]
-    at_begin = _behind(np.maximum(since, begin - HELD * interval), own, times, newest)
-    at_end = _behind(np.maximum(since, finish - HELD * interval), own, times, newest)
+    at_begin = behind(np.maximum(since, begin - HELD * interval), own, times, newest)
+    at_end = behind(np.maximum(since, finish - HELD * interval), own, times, newest)
     area = float(np.sum((at_begin + at_end) / 2 * (finish - begin)))
     return Lag(max_ms=float(at_end.max()) / 1000, integral_ms_s=area / 1e9)
 
 
-def _behind(at: Real, own: Real, times: Real, newest: Real) -> Real:
+def own_rows(seen: Sequence[tuple[int, Mapping[str, Any]]]) -> tuple[Real, Real]:
+    """When a node answered, and its own newest row then, both in µs; NaN where it had none."""
+    own = np.array([answer.get("last_at_us") for _, answer in seen], dtype=np.float64)
+    return np.array([t for t, _ in seen], dtype=np.float64), own
+
+
+def behind(at: Real, own: Real, times: Real, newest: Real) -> Real:
     """How far the node's own newest row is behind the newest one seen by ``at``, µs; a node that has one was seen."""
-    behind: Real = newest[np.searchsorted(times, at, side="right") - 1] - own
-    return behind
+    late: Real = newest[np.searchsorted(times, at, side="right") - 1] - own
+    return late

@@ -8,8 +8,8 @@ import numpy as np
 
 from sandbox.results.trial.cluster import ClusterSamples, paused_points, queue_points
 from sandbox.results.trial.columns import ACKED, WRITE_STREAMS, Real, Whole
-from sandbox.results.trial.figures import nearest_rank
-from sandbox.results.trial.observers import HELD
+from sandbox.results.trial.figures import finite, nearest_rank
+from sandbox.results.trial.observers import HELD, behind, newest_rows, own_rows
 from sandbox.results.trial.probe_log import ProbeLog
 
 FINEST_S, FINEST_UNTIL_S = 0.1, 120
@@ -74,11 +74,7 @@ def _latency(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
     due, served = log.slots("pooled")
     latency, bounds = (served - due) / 1000, np.searchsorted(due, seconds)
     pieces = [latency[since:until] for since, until in itertools.pairwise(bounds)]
-    return {name: [_finite(nearest_rank(each, percent)) for each in pieces] for name, percent in PERCENTILES.items()}
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and np.isfinite(value) else None
+    return {name: [finite(nearest_rank(each, percent)) for each in pieces] for name, percent in PERCENTILES.items()}
 
 
 def _errors(log: ProbeLog, seconds: Real) -> dict[str, list[int]]:
@@ -96,36 +92,21 @@ def _lags(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
     """As `observers.lag_ms` defines it, looked at as often as the observers ask."""
     interval_us = _SECOND_US * float(log.request.get("observe_interval_s", 0.1))
     looks = max(1, round(_SECOND_US / interval_us))
-    times, newest = _newest(log)
+    times, newest = newest_rows(log.observations)
     if not len(times) or len(seconds) < 2:
         return {}
     grid = (seconds[:-1, None] + _SECOND_US * np.arange(1, looks + 1) / looks).ravel()
     found = {}
     for node in sorted(log.observations):
-        behind = _behind(log, node, (grid, HELD * interval_us), (times, newest)).reshape(-1, looks)
-        largest = np.where(np.isnan(behind), -np.inf, behind).max(axis=1)
-        found[node] = [_finite(float(each) / 1000) for each in largest]
+        late = _behind(log, node, (grid, HELD * interval_us), (times, newest)).reshape(-1, looks)
+        largest = np.where(np.isnan(late), -np.inf, late).max(axis=1)
+        found[node] = [finite(float(each) / 1000) for each in largest]
     return {node: lags for node, lags in found.items() if any(lag is not None for lag in lags)}
-
-
-def _newest(log: ProbeLog) -> tuple[Real, Real]:
-    """Times, and the newest row that any observer had seen by then, both in µs."""
-    rows = sorted(
-        (t, at)
-        for seen in log.observations.values()
-        for t, answer in seen
-        if (at := answer.get("last_at_us")) is not None
-    )
-    times, at = (np.array(column, dtype=np.float64) for column in (zip(*rows, strict=True) if rows else ((), ())))
-    return times, np.maximum.accumulate(at)
 
 
 def _behind(log: ProbeLog, node: str, looks: tuple[Real, float], seen: tuple[Real, Real]) -> Real:
     """The node's lag in µs at each look; NaN where it does not answer. ``looks``: when, and how long answers hold."""
-    (grid, held), (times, newest) = looks, seen
-    since = np.array([t for t, _ in log.observations[node]], dtype=np.float64)
-    own = np.array([answer.get("last_at_us") for _, answer in log.observations[node]], dtype=np.float64)
+    (grid, held), (since, own) = looks, own_rows(log.observations[node])
     at = np.searchsorted(since, grid, side="right") - 1
-    known = np.searchsorted(times, np.maximum(since[at], grid - held), side="right") - 1
-    lag: Real = np.where((at >= 0) & (known >= 0), newest[known] - own[at], np.nan)
+    lag: Real = np.where(at >= 0, behind(np.maximum(since[at], grid - held), own[at], *seen), np.nan)
     return lag

@@ -11,7 +11,8 @@ RATES = {"pooled": 100, "fresh": 20, "writer": 100, "reader": 100}
 
 def header(**rates: int) -> str:
     """With these rates only, or all."""
-    return json.dumps({"probe": 1, "began_utc_s": 1732000000.25, "request": {"rates": rates or RATES}})
+    request = {"rates": rates or RATES, "timeout_s": 2.0}
+    return json.dumps({"probe": 1, "began_utc_s": 1732000000.25, "request": request})
 
 
 def line(*fields: object) -> str:

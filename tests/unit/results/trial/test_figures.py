@@ -84,6 +84,13 @@ def test_each_resolution_stands_beside_its_figure() -> None:
     }  # fmt: skip
 
 
+def test_what_is_counted_from_t0_is_as_uncertain_as_its_clock() -> None:
+    log = log_of([*steady(0, 2000), *fresh(0, 2000, 1000)])
+    plain, uncertain = (figures_of(log, S, [], 2 * S, clock_us=clock).resolution_ms for clock in (0, 3 * MS))
+    wider = {name: ms - plain[name] for name, ms in uncertain.items() if ms != plain[name]}
+    assert wider == dict.fromkeys(("rto_ms", "rto_new_connection_ms", "detection_ms", "election_ms"), 3)
+
+
 def test_errors_belong_to_phases_and_a_client_to_its_longest_block() -> None:
     figures = crash()
     assert figures.errors_before == figures.errors_after == {"writes": {}, "reads": {}}
@@ -117,8 +124,8 @@ def test_what_is_still_open_at_the_end_is_censored_with_the_length_seen() -> Non
     lines = [*steady(0, 10_000), *failed(10_000, 20_000, 3000), *steady(20_000, 21_000, 5000)]
     figures = figures_of(log_of(lines, pooled=100), 10 * S, [(10 * S, 10 * S, None)], 18 * S)
     assert figures.rto_ms == 8000 and figures.outage_first_ms == figures.outage_total_ms == 8006
-    assert figures.censored == ("outage_first_ms", "outage_longest_ms", "outage_total_ms", "rto_ms")
-    assert figures.brownout_ms is None and figures.recovered_by_op == {} and figures.no_outage == ()
+    assert figures.censored == ("brownout_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms", "rto_ms")
+    assert figures.brownout_ms == 0 and figures.recovered_by_op == {} and figures.no_outage == ()
     assert figures.longest_block_ms == {"pooled": 8000}
 
 
@@ -140,6 +147,26 @@ def test_a_second_with_slots_never_served_is_no_good_one() -> None:
         lines = [*steady(0, 10_300), *middle, *rest]
         figures = figures_of(log_of(lines, pooled=100), 10 * S, [(10 * S, 10 * S, None)], 20 * S)
         assert figures.brownout_ms == brownout and figures.rto_ms == 0
+
+
+@pytest.mark.parametrize("outage", [1500, 5000])
+def test_what_is_in_flight_when_it_breaks_is_not_of_the_baseline(outage: int) -> None:
+    """Writes of 110 ms; 11 are in flight at t0, and answered after the outage or never. Then 3 s of slow ones."""
+    held = [
+        each for op, due in enumerate(range(9890, 10_000, 10), 2000)
+        for each in write(op, due, min(2000, 10_000 + outage - due), "acked" if outage < 2000 else "unknown")
+    ]  # fmt: skip
+    back = 10_000 + outage
+    after = [*steady(back, back + 3000, 4000, took=300), *steady(back + 3000, back + 12_000, 5000, took=110)]
+    lines = [*steady(0, 9890, took=110), *held, *failed(10_000, back, 3000), *after]
+    figures = figures_of(log_of(lines, pooled=100), 10 * S, [(10 * S, 10 * S, None)], back * MS + 10 * S)
+    assert figures.baseline_p99_ms == 110 and figures.brownout_ms == 3000 and figures.censored == ()
+
+
+def test_slots_that_were_not_served_before_it_broke_are_of_the_baseline() -> None:
+    lines = [*steady(0, 5000), *failed(5000, 5200, 2000), *steady(5200, 20_000, 3000)]
+    figures = figures_of(log_of(lines, pooled=100), 10 * S, [], 20 * S)
+    assert figures.baseline_p99_ms is None and figures.brownout_ms is None
 
 
 @pytest.mark.parametrize(("good", "brownout"), [(3, 4000.0), (4, 5000.0), (5, 0.0)])

@@ -12,7 +12,7 @@ from sandbox.results.trial.columns import ACKED, FAILED, UNKNOWN
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import LedgerCounts, OpCount, ReadExample
 from sandbox.results.trial.rows import NodeRows, rows_of
-from unit.results.trial.made_logs import compact, line, log_of, read, steady, write
+from unit.results.trial.made_logs import compact, line, log_of, read, seen, steady, write
 
 S = 1_000_000
 
@@ -87,14 +87,6 @@ def test_at_most_twenty_examples() -> None:
     assert counts.lost == OpCount(count=100, examples=tuple(range(1, 21)))
 
 
-def test_the_node_that_took_a_write() -> None:
-    """The writer's history counts; a row that only another node has is that of its own rows."""
-    both = {"db2": rows_of(compact({"db1": [2], "db2": [1]})), "db1": rows_of(compact({"db1": [1]}))}
-    judged = ledger(both)
-    assert [judged.taken_by(op) for op in (1, 2, 3)] == ["db1", "db1", None]
-    assert ledger(both, "db2").taken_by(1) == "db2" and ledger({}).taken_by(1) is None
-
-
 def test_a_split_brain_is_what_the_old_writer_took_after_the_election() -> None:
     """Op n is sent 10 ms × (n − 1) + 1 ms after the start: 12 too early for an election at 100 ms ± 20, 13 not.
 
@@ -103,17 +95,42 @@ def test_a_split_brain_is_what_the_old_writer_took_after_the_election() -> None:
     old = rows_of(compact({"db1": [*range(1, 17), 18], "db2": [17]}))
     new = rows_of(compact({"db1": [*range(1, 12), 16], "db2": [17, 19]}))
     judged = Ledger(log_of([*steady(0, 190), *write(20, 190, 3, "unknown")]), {"db1": old, "db2": new}, "db2")
-    split = split_brain(judged, 100_000, 20_000, "db1")
+    split = split_brain(judged, [(100_000, "db2")], 20_000)
     assert found(split) == [13, 14, 15, 18]
-    assert found(split_brain(judged, 100_000, 21_000, "db1")) == [14, 15, 18]
+    assert found(split_brain(judged, [(100_000, "db2")], 21_000)) == [14, 15, 18]
     assert judged.counts(split).split_brain == OpCount(count=4, examples=(13, 14, 15, 18))
 
 
-def test_a_split_brain_needs_the_rows_of_both() -> None:
-    log = log_of(steady(0, 200))
-    assert split_brain(Ledger(log, {"db1": rows(1)}, "db2"), 0, 0, "db1") is None
-    assert split_brain(Ledger(log, {"db2": rows(1)}, "db2"), 0, 0, "db1") is None
-    assert found(split_brain(Ledger(log, {"db1": rows(1)}, "db1"), 0, 0, "db1")) == []
+def apart(writer: str, **present: Iterable[int]) -> list[int] | None:
+    """db1 acknowledged ops 11 to 30 apart from db2, elected at 95 ms; a node's rows after 10 as each test has them."""
+    nodes = {node: rows(*range(1, 11), *ops) for node, ops in present.items()}
+    return found(split_brain(Ledger(log_of(steady(0, 300)), nodes, writer), [(95_000, "db2")], 10_000))
+
+
+def test_a_split_brain_stays_where_the_old_writer_leads_again() -> None:
+    assert apart("db2", db1=range(11, 31), db2=()) == apart("db1", db1=range(11, 31), db2=()) == [*range(12, 31)]
+    assert apart("db1", db1=range(11, 31), db2=range(11, 31)) == [], "one history"
+    assert apart("db1", db1=(), db2=range(11, 31)) == apart("db2", db2=range(11, 31)) == []
+    assert apart("db2", db2=(), db3=range(11, 31)) == [*range(12, 31)], "a third node has them from the old writer"
+
+
+def test_a_split_brain_is_unknown_where_what_was_acknowledged_is_gone() -> None:
+    assert apart("db2", db1=(), db2=()) is None, "db1 was filled from db2"
+    assert apart("db2", db1=(20,), db2=()) == [20]
+    assert apart("db2", db2=()) is None and apart("db1", db1=()) is None
+
+
+def test_every_election_may_split() -> None:
+    """db2 is the writer from 95 ms on, db3 from 205 ms: op 15 is db2's own, and 21 is db3's before it was seen."""
+    nodes = {
+        "db1": rows_of(compact({"db1": range(1, 11)})),
+        "db2": rows_of(compact({"db1": range(1, 11), "db2": [*range(11, 21), 25]})),
+        "db3": rows_of(compact({"db1": range(1, 11), "db2": range(11, 15), "db3": [*range(21, 25), *range(26, 31)]})),
+    }
+    judged = Ledger(log_of(steady(0, 300)), nodes, "db3")
+    assert found(split_brain(judged, [(95_000, "db2"), (205_000, "db3")], 10_000)) == [25]
+    without = Ledger(judged.log, {"db1": nodes["db1"], "db3": nodes["db3"]}, "db3")
+    assert split_brain(without, [(95_000, "db2"), (205_000, "db3")], 10_000) is None
 
 
 def test_stale_reads_by_stream_and_age() -> None:
@@ -131,6 +148,20 @@ def test_stale_reads_by_stream_and_age() -> None:
         ReadExample(op=3, node="db3", age_ms=1000),
         ReadExample(op=1, node="db2", age_ms=5),
     )
+
+
+def test_a_read_at_the_writer_that_a_replica_answered_is_the_readers() -> None:
+    """db1 crashes at 100 ms, the client tries db2, which is promoted at 200 ms; db9 is not observed."""
+    lines = [
+        seen("db1", 0), seen("db2", 0, read_only=1), seen("db1", 100, read_only=None), seen("db2", 200),
+        read(50, "db1", "writer", stale="1:7"), read(150, "db2", "writer", stale="2:8,3:9"), read(160, "db2", "writer"),
+        read(199, "db2", "writer"), read(250, "db2", "writer", stale="4:10"), read(260, "db9", "writer"),
+        read(270, "db2", stale="5:11"), read(280, "-", "writer", outcome="failed", code="2013"),
+    ]  # fmt: skip
+    found = Ledger(log_of(lines), {}, None).counts().stale
+    assert (found["writer"].reads, found["writer"].stale) == (4, 2), "sent 1 ms after it was due: at 200 it writes"
+    assert (found["reader"].reads, found["reader"].stale) == (3, 2)
+    assert {each.op for each in found["reader"].examples} == {2, 3, 5}
 
 
 def test_reads_that_went_backwards() -> None:
@@ -174,7 +205,7 @@ def test_a_large_ledger_is_judged_quickly() -> None:
     text = compact({f"db{host}": range(host, 100_001, 3) for host in (1, 2, 3)}, {17: 2})
     begin = time.process_time()
     judged = Ledger(log, {node: rows_of(text) for node in ("db1", "db2", "db3")}, "db1")
-    counts = judged.counts(split_brain(judged, 5e8, 1e5, "db2"))
+    counts = judged.counts(split_brain(judged, [(5e8, "db1")], 1e5))
     assert time.process_time() - begin < 1
     assert counts.rows == dict.fromkeys(("db1", "db2", "db3"), 100_001) and counts.duplicate is not None
     assert counts.lost == OpCount(count=0, examples=()) and counts.duplicate.examples == (17,)

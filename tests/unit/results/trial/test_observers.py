@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.results.trial.observers import detection_ms, election_ms, lag_ms, takes_writes, writers
+from sandbox.results.trial.observers import detection_ms, election_ms, elections, lag_ms, takes_writes, writers
 from sandbox.results.trial.probe_log import Seen
 from unit.results.trial.made_logs import log_of, seen
 
@@ -48,6 +48,21 @@ def test_the_election_is_the_first_sight_of_another_writer() -> None:
 def test_the_old_writer_that_returns_is_no_election() -> None:
     back = observed(seen("db1", 0), seen("db2", 0, read_only=1), seen("db1", 100, read_only=None), seen("db1", 900))
     assert election_ms(back, 50 * MS) is None and writers(back)[-1] == (900_000, ("db1",))
+
+
+def test_every_election_is_found_and_an_old_writer_that_comes_back_writable_is_none() -> None:
+    lines = [
+        seen("db1", 0), seen("db2", 0, read_only=1), seen("db3", 0, read_only=1),
+        seen("db2", 200), seen("db2", 300, read_only=None), seen("db2", 400),  # db1, cut off, stays writable
+        seen("db1", 500, read_only=None), seen("db1", 600), seen("db1", 700, read_only=1),
+        seen("db3", 800), seen("db2", 900, read_only=1),
+        seen("db3", 1000, read_only=1), seen("db1", 1100),
+    ]  # fmt: skip
+    assert elections(observed(*lines), 100 * MS) == [(200 * MS, "db2"), (800 * MS, "db3"), (1100 * MS, "db1")]
+    both = [*lines[:3], seen("db2", 200), seen("db1", 200.2, read_only=1), seen("db1", 300), seen("db2", 300.2, 1)]
+    found = [(200 * MS, "db2"), (300.2 * MS, "db1")]
+    assert elections(observed(*both), 100 * MS) == found, "one round of the observers sees both for a moment"
+    assert elections(FAILOVER, 2 * S) == [(4_500_000, "db2")] and elections(FAILOVER, 5 * S) == []
 
 
 @pytest.mark.parametrize("before", [("db1", "db2"), ()])
@@ -113,6 +128,15 @@ def test_a_replica_notices_when_its_io_thread_does_not_run(
 ) -> None:
     found = observed(seen("db2", 0, 1, state=before), seen("db2", 1500, 1, state=after), seen("db1", 2000))
     assert detection_ms(found, S, 9 * S, ["db1"]) == (500 if noticed else None)
+
+
+def test_a_thread_that_the_operator_stopped_has_noticed_nothing() -> None:
+    """A promotion at 3 s stops every replica and points it elsewhere; one that had lost its source had noticed that."""
+    stopped = [seen("db2", t, 1, state=state) for t, state in ((0, "Yes/Yes"), (3500, "No/Yes"), (4000, "Connecting/"))]
+    assert detection_ms(observed(*stopped), S, 9 * S, ["db1"], 3 * S) is None
+    assert detection_ms(observed(*stopped), S, 9 * S, ["db1"]) == 2500, "by a manager, which has noticed the fault"
+    lost = [*stopped[:1], seen("db2", 3200, 1, state="Connecting/Yes"), *stopped[1:]]
+    assert detection_ms(observed(*lost), S, 9 * S, ["db1"], 3 * S) == 2200
 
 
 ANSWERS: Any = st.lists(st.tuples(st.integers(0, 5000), st.none() | st.integers(1, 3)), max_size=8)
