@@ -54,13 +54,15 @@ def canary_differences(part: MatrixPart, records: Iterable[Record]) -> dict[str,
 
 
 def noise_of(part: MatrixPart, records: Iterable[Record], calibration: Calibration) -> Known:
-    """The host noise noted when the result was judged; if it was not judged, what is known now."""
+    """The host noise noted when the result was judged; if it was not judged, what is known now. None of trials'."""
     records = list(records)
     if part.calibrated is None:
         kinds = {each.workload.name: kind_of_run(part.host_class, each.workload.name, part.seconds) for each in records}
-        return {load: sds for load, kind in kinds.items() if (sds := calibration.sds(kind))}
-    own = _load_of_canary(part, records)
-    return {**part.calibrated_others, own: part.calibrated} if own and part.calibrated else part.calibrated_others
+        known = {load: sds for load, kind in kinds.items() if (sds := calibration.sds(kind))}
+    else:
+        own = _load_of_canary(part, records)
+        known = dict(part.calibrated_others) | ({own: part.calibrated} if own and part.calibrated else {})
+    return {load: sds for load, sds in known.items() if load not in beside_trials(records)}
 
 
 def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> dict[str, object]:
@@ -71,10 +73,17 @@ def noted(part: MatrixPart, records: Iterable[Record], known: Known) -> dict[str
 
 
 def kind_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
-    """The canary's kind of run; None if it never ran."""
+    """The canary's kind of run; None if it never ran, or was a trial."""
     workload = _load_of_canary(part, records)
     return workload and kind_of_run(part.host_class, workload, part.seconds)
 
 
 def _load_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
-    return next((record.workload.name for record in records if record.cell == part.canary.cell), None)
+    records = list(records)
+    own = next((record.workload.name for record in records if record.cell == part.canary.cell), None)
+    return None if own in beside_trials(records) else own
+
+
+def beside_trials(records: Iterable[Record]) -> set[str]:
+    """Workloads next to which something broke: their latency is that of a probe under a fault, no noise of a bench."""
+    return {record.workload.name for record in records if record.trial is not None}

@@ -1,5 +1,6 @@
 """Records → comparisons: pairs by block, one effect per metric, p adjusted for all of them, the verdict on each."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -8,6 +9,7 @@ from sandbox.results.manifest import Adjustment, MatrixPart
 from sandbox.results.record import Record, Status
 from sandbox.results.statistics.changes import Shift, changes
 from sandbox.results.statistics.metrics import METRICS, Metric
+from sandbox.results.statistics.survival import Lasted
 from sandbox.results.statistics.verdict import (
     UNSTEADY_SHARE,
     Judgement,
@@ -21,8 +23,8 @@ from sandbox.results.statistics.verdict import (
 )
 
 NoiseSource = Literal["calibrated", "canary, noisier than calibrated", "canary", "unknown"]
-Noise = tuple[NoiseSource, float]
-"""Where a margin comes from, and the standard deviation behind it; ``canary``: the host is not calibrated."""
+Noise = tuple[NoiseSource, float | None]
+"""Where a margin comes from, and the standard deviation behind it if known; ``canary``: the host is not calibrated."""
 Known = Mapping[str, Mapping[str, float]]
 """Workload → metric → standard deviation of A/A differences; only what was calibrated."""
 Series = Callable[[Record], Sequence[float]]
@@ -32,7 +34,10 @@ _ADJUST = {"Holm": holm, "Benjamini-Hochberg": benjamini_hochberg}
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One run as a comparison sees it. ``changes``: why it was not steady; None: too short to be judged."""
+    """One run as a comparison sees it. ``changes``: why it was not steady; None: too short to be judged.
+
+    ``censored``: metrics of a trial whose value is the least that it can have been.
+    """
 
     cell: str
     block: int
@@ -40,8 +45,10 @@ class Observation:
     values: Mapping[str, float | None]
     changes: Sequence[Shift] | None = None
     workload: str = ""
+    censored: Sequence[str] = ()
 
 
+Unjudged = Literal["failed", "skipped", "not measured", "not run"]
 _Table = Mapping[tuple[str, int], Observation]
 """By cell and block."""
 
@@ -60,8 +67,8 @@ class Verdict:
     missing: int
     """Blocks in which either run failed because of the environment."""
     workload: str = ""
-    measured: bool = True
-    """False where a cell's runs were good but none has the metric, such as proxy time without a proxy."""
+    unjudged: Unjudged = "failed"
+    """Why there is nothing to judge: no run of a cell has ended, or each was skipped, or good without the metric."""
 
     @property
     def word(self) -> str:
@@ -69,11 +76,11 @@ class Verdict:
 
         ``failed``: nothing is left of a cell although the environment lost nothing.
         """
-        if self.judgement is None and not self.measured:
-            return "not measured"
+        if self.judgement is None and self.unjudged != "failed":
+            return self.unjudged
         if self.missing and (self.judgement is None or self.judgement.effect.interval is None):
             return "infra_error"
-        return self.judgement.word if self.judgement else "failed"
+        return self.judgement.word if self.judgement else self.unjudged
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,7 @@ def judge_result(
     table = {(run.cell, run.block): run for run in runs}
     loads = {run.cell: run.workload for run in runs}
     of_canary = next((loads[cell] for cell in canary if cell in loads), "")
-    own = {name: spread(_differences(table, canary, METRICS[name])[0]) for name in metrics}
+    own = {name: differences_of(runs, canary, name) for name in metrics}
     noise = {
         (load, name): larger_noise(known.get(load, {}).get(name), [own[name]])
         for load in dict.fromkeys([of_canary, *loads.values()])
@@ -124,7 +131,7 @@ def judge_result(
 
     def plain(pair: tuple[str, str], name: str) -> Verdict:
         of_pair = [loads.get(cell, of_canary) for cell in pair]
-        noisier = max(of_pair, key=lambda load: noise[load, name][1])
+        noisier = max(of_pair, key=lambda load: math.inf if (sd := noise[load, name][1]) is None else sd)
         return _unadjusted(table, pair, METRICS[name], noisier, noise[noisier, name][1])
 
     canaries = [plain(canary, name) for name in metrics]
@@ -147,17 +154,29 @@ def observations(records: Sequence[Record], series: Series, depth: str) -> list[
     widens the spread of its differences (docs/statistics.md, rule 4). Block 0, if any, is a discarded warm-up.
     """
     return [
-        Observation(
-            record.cell,
-            record.block,
-            record.status,
-            {name: getattr(record.metrics, name) for name in METRICS},
-            None if depth == "slices" else _changes(record, series),
-            record.workload.name,
-        )
+        _observation(record, None if depth == "slices" else _changes(record, series))
         for record in records
         if record.block > 0
     ]
+
+
+def _observation(record: Record, found: Sequence[Shift] | None) -> Observation:
+    seen = {name: lasted(record, name) or (None, False) for name in METRICS}
+    values = {name: value for name, (value, _) in seen.items()}
+    censored = [name for name, (_, still_open) in seen.items() if still_open]
+    return Observation(record.cell, record.block, record.status, values, found, record.workload.name, censored)
+
+
+def lasted(record: Record, metric: str) -> Lasted | None:
+    """A figure of a run, and whether it was still open at a trial's end; None where there is none.
+
+    A stack that was not whole again within the limit took at least as long as the trial.
+    """
+    trial, value = record.trial, getattr(record.metrics, metric)
+    if trial and value is None and metric == "redundancy_ms" and trial.t0_ms is not None and trial.end_ms is not None:
+        return trial.end_ms - trial.t0_ms, True
+    censored = trial.figures.censored if trial and trial.figures else ()
+    return None if value is None else (value, metric in censored)
 
 
 def _changes(record: Record, series: Series) -> list[Shift] | None:
@@ -166,27 +185,47 @@ def _changes(record: Record, series: Series) -> list[Shift] | None:
     return found and [replace(change, block=record.block) for change in found]
 
 
-def larger_noise(calibrated: float | None, canaries: Sequence[float]) -> Noise:
-    """The largest known standard deviation between equal runs; ``canaries``: those of the results at hand."""
-    noisiest = max(canaries, default=0.0)
+def larger_noise(calibrated: float | None, canaries: Iterable[Sequence[float]]) -> Noise:
+    """The largest known standard deviation between equal runs; ``canaries``: differences in the results at hand.
+
+    One difference has no spread, which is not a spread of 0.
+    """
+    sds = [spread(each) for each in canaries if len(each) > 1]
     if calibrated is None:
-        return ("canary", noisiest) if canaries else ("unknown", 0.0)
+        return ("canary", max(sds)) if sds else ("unknown", None)
+    noisiest = max(sds, default=0.0)
     return ("canary, noisier than calibrated", noisiest) if noisiest > calibrated else ("calibrated", calibrated)
 
 
 def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: str) -> list[float]:
-    """One difference for each block in which both cells of a pair ran, on the metric's scale."""
-    return _differences({(run.cell, run.block): run for run in runs}, pair, METRICS[metric])[0]
+    """One difference for each block in which both cells of a pair ran, on the metric's scale.
+
+    None where either was still open at its end: it lasted as long as it was watched, which says nothing of noise.
+    """
+    closed = {(run.cell, run.block): run for run in runs if metric not in run.censored}
+    return _differences(closed, pair, METRICS[metric])[0]
 
 
-def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float) -> Verdict:
+def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float | None) -> Verdict:
     differences, missing = _differences(table, pair, metric)
     if not differences:
-        good = [[run for run in table.values() if (run.cell, run.status) == (cell, "ok")] for cell in pair]
-        unmeasured = any(runs and all(run.values.get(metric.name) is None for run in runs) for runs in good)
-        return Verdict(*pair, metric.name, None, missing, load, not unmeasured)
+        unjudged = why_unjudged([[run for run in table.values() if run.cell == cell] for cell in pair], metric.name)
+        return Verdict(*pair, metric.name, None, missing, load, unjudged)
     effect = effect_of(metric, differences, noise_sd)
     return Verdict(*pair, metric.name, judge(effect, effect.p), missing, load)
+
+
+def why_unjudged(pair: Iterable[Sequence[Observation]], metric: str) -> Unjudged:
+    """Why the runs of two cells leave nothing to judge."""
+    for runs in pair:
+        good = [run for run in runs if run.status == "ok"]
+        if good and all(run.values.get(metric) is None for run in good):
+            return "not measured"
+        if all(run.status == "interrupted" for run in runs):
+            return "not run"
+        if all(run.status == "skipped" for run in runs):
+            return "skipped"
+    return "failed"
 
 
 def _differences(table: _Table, pair: tuple[str, str], metric: Metric) -> tuple[list[float], int]:

@@ -11,13 +11,17 @@ from sandbox.results.compare import judge_result
 from sandbox.results.record import Record
 from sandbox.results.statistics.changes import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
-from sandbox.results.unpaired import LOAD, ResultSide, on_scale, text_of
+from sandbox.results.statistics.verdict import effect_of
+from sandbox.results.survival_of import bounds_of
+from sandbox.results.unpaired import LOAD, ResultSide, at_least_and_most, on_scale, text_of
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One result's value, in the metric's unit. ``interval``: 95 %, over blocks; None below six."""
+    """One result's value, in the metric's unit. ``interval``: 95 %, over blocks; None below six.
+
+    With open trials both are what holds however long these would have lasted: an end may be open (None).
+    """
 
     result: str
     started_utc: AwareDatetime
@@ -25,8 +29,11 @@ class Point:
     tool_commit: str | None
     runs: int
     value: float
-    interval: tuple[float, float] | None
+    interval: tuple[float, float | None] | None
     unfit: bool
+    open_trials: int = 0
+    at_least: bool = False
+    """Whether ``value`` is only a lower bound."""
     change: ChangePoint | None = None
     """Set if the history changed for good with this result."""
 
@@ -110,23 +117,28 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:
     points = [point for side in sides if (point := _point(metric, levels, side, side.name in unfit))]
-    found = change_points(on_scale(metric, [point.value for point in points]), metric.smallest_effect)
-    changes = {each.position: each for each in found}
-    return Series(metric, levels, [replace(point, change=changes.get(n)) for n, point in enumerate(points)])
+    exact = [point for point in points if not point.at_least and on_scale(metric, [point.value])]
+    found = change_points(on_scale(metric, [point.value for point in exact]), metric.smallest_effect)
+    changes = {exact[each.position].result: each for each in found}
+    return Series(metric, levels, [replace(point, change=changes.get(point.result)) for point in points])
 
 
 def _point(metric: Metric, levels: Mapping[str, str], side: ResultSide, unfit: bool) -> Point | None:
     cell = next((name for name, theirs in side.cells.items() if dict(theirs) == dict(levels)), None)
-    records = [each for each in side.records if each.cell == cell and each.counts]
-    values = on_scale(metric, [getattr(each.metrics, metric.name) for each in records])
-    if not values:
+    runs = [each for each in side.runs if each.cell == cell and each.status == "ok"]
+    least, most = at_least_and_most(metric, runs)
+    if not least:
         return None
-    interval = signed_rank_interval(values)
-    ends = (_unscaled(metric, interval.low), _unscaled(metric, interval.high)) if interval else None
-    value, manifest = _unscaled(metric, hodges_lehmann(values)), side.manifest
+    effect = effect_of(metric, least, None)
+    size, interval = bounds_of(effect, effect_of(metric, most, None))
+    high = None if interval is None or interval.high is None else _unscaled(metric, interval.high)
+    ends = (_unscaled(metric, effect.interval.low), high) if effect.interval else None
+    records, manifest = [each for each in side.records if each.cell == cell and each.counts], side.manifest
     return Point(
-        side.name, manifest.started_utc, _versions(records), manifest.tool_commit, len(values), value, ends, unfit
-    )
+        side.name, manifest.started_utc, _versions(records), manifest.tool_commit, len(least),
+        _unscaled(metric, effect.estimate), ends, unfit, sum(metric.name in run.censored for run in runs),
+        size.low != size.high,
+    )  # fmt: skip
 
 
 def _versions(records: Sequence[Record]) -> str | None:

@@ -71,6 +71,8 @@ class MatrixPart(Part):
     warmup_s: int
     seconds: int
     metrics: list[str]
+    trials: bool = False
+    """Whether some cell is a trial."""
     factors: dict[str, list[str]]
     """Levels that were run, by factor."""
     left_out: dict[str, list[str]] = Field(default_factory=dict)

@@ -106,7 +106,7 @@ class Metrics(Part):
     """Figures of the measured window. Latency is that of a transaction (sysbench: of an event).
 
     In a trial it is that of the probe's writes on pooled connections that were due between the first injection and the
-    last heal; null where so many of them were never acknowledged.
+    last heal; at least that (its name is in ``censored``) where so many of them were never acknowledged.
     """
 
     tps: float | None = None
@@ -171,7 +171,8 @@ class Metrics(Part):
     redundancy_ms: float | None = None
     """From the first injection to the moment when every node is ready again and has caught up."""
     join_ms: float | None = None
-    """From the start of a server by an action to the moment when every node is ready again: the longest."""
+    """From the start of a server by an action to the moment when every node is ready again: the longest; the limit
+    where one was not ready by then, or ended (its name is in ``censored``)."""
     lag_max_ms: float | None = None
     write_errors: int | None = None
     """Writes that failed or whose outcome is unknown, from the first injection on."""

@@ -63,8 +63,10 @@ class ResultFolder:
         return Manifest.model_validate_json((self.path / "manifest.json").read_text(encoding="utf-8"))
 
     def start_run(self, cell: str, block: int) -> Path:
-        """Folder ``runs/<cell>.<block>``, created empty; removes what an interrupted run left in it."""
-        folder = self._run(f"{cell}.{block}")
+        """Folder ``runs/<cell>.<block>``, created empty; removes what an earlier run left in it, its entry first."""
+        folder, others = self._run(f"{cell}.{block}"), self._entries_without(f"{cell}.{block}")
+        if len(others) < len(self.manifest.runs):
+            self._note(runs=others)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return folder
@@ -128,7 +130,7 @@ class ResultFolder:
         refuse_secrets(text, secrets, str(path))
         write_atomically(path, text)
         entry = RunEntry(run=path.parent.name, status=record.status)
-        self._note(runs=[*(run for run in self.manifest.runs if run.run != entry.run), entry])
+        self._note(runs=[*self._entries_without(entry.run), entry])
         return path
 
     def finish(self, ended_utc: datetime) -> None:
@@ -139,6 +141,9 @@ class ResultFolder:
         link.symlink_to(self.path.name)
         link.replace(self.path.parent / "latest")
         _flush_folder(self.path.parent)
+
+    def _entries_without(self, run: str) -> list[RunEntry]:
+        return [entry for entry in self.manifest.runs if entry.run != run]
 
     def _run(self, name: str) -> Path:
         return self.path / "runs" / name

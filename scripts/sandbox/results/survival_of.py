@@ -3,14 +3,14 @@
 The size of the difference is what holds however long those trials would have lasted (docs/failover.md).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sandbox.results.compare import Judged, Verdict
+from sandbox.results.compare import Judged, Verdict, lasted
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS, TRIAL_TIMES
-from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
+from sandbox.results.statistics.metrics import CENSORABLE, METRICS, Metric
 from sandbox.results.statistics.survival import Lasted, log_rank_p
 from sandbox.results.statistics.verdict import (
     ALPHA,
@@ -20,12 +20,14 @@ from sandbox.results.statistics.verdict import (
     effect_of,
     holm,
     judge,
+    qualified,
 )
 
 CENSORED = "censored"
 """The word for a comparison that neither the log-rank test nor the size decides."""
-_ENDLESS, _NO_BOUND = 1e15, 1e12
-"""ms: in place of a length without an end, since the rank tests take finite numbers; what that leaves beyond any."""
+ENDLESS, _NO_BOUND = 1e15, 1e12
+"""In place of a length without an end, since the rank tests take finite numbers; what that leaves beyond any."""
+_SHORTEST_MS = 0.001
 _QUALIFIED = ("unfit", "not_steady")
 
 _Trials = Mapping[int, Lasted]
@@ -34,7 +36,7 @@ _Trials = Mapping[int, Lasted]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Between which a figure lies, however long the open trials would have lasted; None: no bound on that side."""
+    """Between which a difference lies, however long the open trials would have lasted; None: no bound on that side."""
 
     low: float | None
     high: float | None
@@ -64,25 +66,12 @@ class CensoredVerdict(Verdict):
         return self.judgement.word if qualified and self.judgement else self.decided
 
 
-def lasted(record: Record, metric: str) -> Lasted | None:
-    """A time of a trial in ms, and whether it was still open at the end; None where there is no such figure.
-
-    A stack that was not whole again within the limit took at least as long as the trial.
-    """
-    trial, value = record.trial, getattr(record.metrics, metric)
-    if trial is None:
-        return None
-    if metric == "redundancy_ms" and value is None and trial.t0_ms is not None and trial.end_ms is not None:
-        return trial.end_ms - trial.t0_ms, True
-    return None if value is None else (value, trial.figures is not None and metric in trial.figures.censored)
-
-
 def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> Judged:
     """The same result, but pairs with open trials by the log-rank test, and every p adjusted for all again.
 
     The result itself where no trial was open. A canary keeps its word: whether the result is fit hangs on it.
     """
-    trials = {name: _by_cell(records, name) for name in part.metrics if name in TRIAL_TIMES}
+    trials = {name: _by_cell(records, name) for name in part.metrics if name in CENSORABLE}
     found = [_tested(each, trials, judged) for each in [*judged.verdicts, *judged.canary]]
     if not any(isinstance(each, CensoredVerdict) for each in found):
         return judged
@@ -125,13 +114,14 @@ def _tested(verdict: Verdict, trials: Mapping[str, Mapping[str, _Trials]], judge
     blocks = sorted(cell.keys() & base.keys())
     if not blocks or not any(still_open for each in (cell, base) for _, still_open in each.values()):
         return verdict
-    pairs = [(cell[block], base[block]) for block in blocks]
+    metric = METRICS[verdict.metric]
+    pairs = [(_on_scale(metric, cell[block]), _on_scale(metric, base[block])) for block in blocks]
     ours, theirs = [*cell.values()], [*base.values()]
     noise_sd = judged.noise[verdict.workload, verdict.metric][1]
     p = log_rank_p(ours, theirs)
-    effect = replace(effect_of(METRICS[verdict.metric], [one[0] - other[0] for one, other in pairs], noise_sd), p=p)
+    effect = replace(effect_of(metric, [one[0] - other[0] for one, other in pairs], noise_sd), p=p)
     word = verdict.judgement.word if verdict.judgement else "unfit" if judged.unfit else "too noisy"
-    size, interval = _bounds(pairs)
+    size, interval = _bounds(metric, pairs)
     return CensoredVerdict(
         verdict.cell, verdict.baseline, verdict.metric,
         Judgement(effect, p, word if word in _QUALIFIED else "too noisy"),
@@ -141,17 +131,27 @@ def _tested(verdict: Verdict, trials: Mapping[str, Mapping[str, _Trials]], judge
     )  # fmt: skip
 
 
+def _on_scale(metric: Metric, length: Lasted) -> Lasted:
+    """So that two differ as the metric is compared: by the logarithm, for a ratio."""
+    return (math.log(max(length[0], _SHORTEST_MS)), length[1]) if metric.scale == "ratio" else length
+
+
 def _open(lengths: Sequence[Lasted]) -> int:
     return sum(still_open for _, still_open in lengths)
 
 
-def _bounds(pairs: Sequence[tuple[Lasted, Lasted]]) -> tuple[Bounds, Bounds | None]:
+def _bounds(metric: Metric, pairs: Sequence[tuple[Lasted, Lasted]]) -> tuple[Bounds, Bounds | None]:
     """Estimate and interval of the differences, each at the least and at the most that they can have been."""
-    lows = [-_ENDLESS if base_open else ours - base for (ours, _), (base, base_open) in pairs]
-    highs = [_ENDLESS if ours_open else ours - base for (ours, ours_open), (base, _) in pairs]
-    ends = signed_rank_interval(lows), signed_rank_interval(highs)
-    interval = Bounds(_bound(ends[0].low), _bound(ends[1].high)) if ends[0] and ends[1] else None
-    return Bounds(_bound(hodges_lehmann(lows)), _bound(hodges_lehmann(highs))), interval
+    lows = [-ENDLESS if base_open else ours - base for (ours, _), (base, base_open) in pairs]
+    highs = [ENDLESS if ours_open else ours - base for (ours, ours_open), (base, _) in pairs]
+    return bounds_of(effect_of(metric, lows, None), effect_of(metric, highs, None))
+
+
+def bounds_of(least: Effect, most: Effect) -> tuple[Bounds, Bounds | None]:
+    """Of an effect and of its interval, from the least and the most that the figures can have been."""
+    low, high = least.interval, most.interval
+    interval = Bounds(_bound(low.low), _bound(high.high)) if low and high else None
+    return Bounds(_bound(least.estimate), _bound(most.estimate)), interval
 
 
 def _bound(value: float) -> float | None:
@@ -163,7 +163,7 @@ def _decided(effect: Effect, adjusted_p: float, size: Bounds, later: bool) -> st
 
     Where so many are open on both sides that no estimate has a bound, the test decides alone.
     """
-    if adjusted_p > ALPHA or effect.interval is None:
+    if adjusted_p > ALPHA or effect.interval is None or not effect.noise_known:
         return CENSORED
     if size != Bounds(None, None):
         nearest = size.low if later else size.high
@@ -186,4 +186,4 @@ def _adjusted(verdict: Verdict, adjusted_p: float, comparisons: int) -> Verdict:
         return replace(verdict, judgement=replace(judgement, adjusted_p=adjusted_p), decided=decided)
     if judgement.word in _QUALIFIED:
         return replace(verdict, judgement=replace(judgement, adjusted_p=adjusted_p))
-    return replace(verdict, judgement=judge(judgement.effect, adjusted_p, comparisons))
+    return replace(verdict, judgement=qualified(judge(judgement.effect, adjusted_p, comparisons), False, ()))

@@ -16,12 +16,15 @@ from sandbox.results.compare import (
     judge_together,
     larger_noise,
     unsteady_shares,
+    why_unjudged,
 )
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Environment, Inputs, Record
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.rank_tests import rank_sum_interval, rank_sum_p, shift
+from sandbox.results.statistics.survival import Lasted, censored_median
 from sandbox.results.statistics.verdict import Effect, judge, margin_of, qualified, spread
+from sandbox.results.survival_of import ENDLESS, Bounds, bounds_of
 from sandbox.results.variants import differences as variable_differences
 
 BENCH_METRICS = ("tps", "latency_p95_ms", "server_cpu_ms_per_tx")
@@ -92,8 +95,14 @@ class UnpairedVerdict(Verdict):
     levels: Mapping[str, str]
     runs: tuple[int, int]
     """Number of runs that were ok, of A and of B."""
-    typical: tuple[float | None, float | None]
-    """Medians of A and of B, in the metric's unit."""
+    typical: tuple[Lasted | None, Lasted | None]
+    """Medians of A and of B, in the metric's unit, and whether each is only a lower bound."""
+    open_trials: tuple[int, int] = (0, 0)
+    """Of A and of B."""
+    bounds: tuple[Bounds, Bounds | None] | None = None
+    """Of the effect and of its interval, however long the open trials would have lasted; None without any."""
+    undecided: bool = False
+    """Whether the verdict depends on how long the open trials would have lasted."""
 
 
 @dataclass(frozen=True)
@@ -135,13 +144,15 @@ def compare_results(first: ResultSide, second: ResultSide, known: Calibration) -
         if judgement:
             unsteady = shares[0].get(verdict.baseline, 0.0), shares[1].get(verdict.cell, 0.0)
             judgement = qualified(judgement, bool(unfit), unsteady)
+        if judgement and verdict.undecided and judgement.word in ("better", "worse", "no difference"):
+            judgement = replace(judgement, word="too noisy")
         verdicts.append(replace(verdict, judgement=judgement))
     ours, theirs = [*first.cells.values()], [*second.cells.values()]
     only = {"A": [each for each in ours if each not in theirs], "B": [each for each in theirs if each not in ours]}
     return Unpaired(verdicts, noise, unfit, only)
 
 
-def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float], noise_sd: float) -> Effect:
+def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float], noise_sd: float | None) -> Effect:
     """B against A, one value per run on the metric's scale; ``noise_sd``: of A/A differences of two runs.
 
     ``blocks``: the runs per side that would be as informative if both sides had equally many: 2ab / (a + b).
@@ -149,7 +160,7 @@ def effect_of_two(metric: Metric, first: Sequence[float], second: Sequence[float
     blocks = max(1, int(2 * len(first) * len(second) / (len(first) + len(second))))
     return Effect(
         metric, blocks, shift(first, second), rank_sum_interval(first, second), rank_sum_p(first, second),
-        math.hypot(spread(first), spread(second)), margin_of(metric, noise_sd, blocks),
+        math.hypot(spread(first), spread(second)), margin_of(metric, noise_sd, blocks), noise_sd is not None,
     )  # fmt: skip
 
 
@@ -164,16 +175,33 @@ def _plain(
 ) -> UnpairedVerdict:
     load = sides[0].workload(pair[0])
     runs = [[run for run in side.runs if run.cell == cell] for side, cell in zip(sides, pair, strict=True)]
-    good = [[run.values.get(metric.name) for run in each if run.status == "ok"] for each in runs]
-    values = [[value for value in each if value is not None] for each in good]
-    first, second = (on_scale(metric, each) for each in values)
-    effect = effect_of_two(metric, first, second, noise[load, metric.name][1]) if first and second else None
+    good = [[run for run in each if run.status == "ok" and run.values.get(metric.name) is not None] for each in runs]
+    (first, longest_first), (second, longest_second) = (at_least_and_most(metric, each) for each in good)
+    sd = noise[load, metric.name][1]
+    effect = effect_of_two(metric, first, second, sd) if first and second else None
+    extremes = [(longest_first, second), (first, longest_second)] if effect else []
+    ends = [effect_of_two(metric, *both, sd) for both in extremes]
+    still_open = [sum(metric.name in run.censored for run in each) for each in good]
     lost = sum(run.status == "infra_error" for each in runs for run in each)
-    typical = [statistics.median(each) if each else None for each in values]
     return UnpairedVerdict(
         pair[1], pair[0], metric.name, judge(effect, effect.p) if effect else None, lost, load,
-        levels=sides[0].cells[pair[0]], runs=(len(first), len(second)), typical=(typical[0], typical[1]),
+        levels=sides[0].cells[pair[0]], runs=(len(first), len(second)),
+        typical=(_typical(metric, good[0]), _typical(metric, good[1])), open_trials=(still_open[0], still_open[1]),
+        bounds=bounds_of(*ends) if ends and any(still_open) else None,
+        unjudged=why_unjudged(runs, metric.name), undecided=len({judge(each, each.p).word for each in ends}) > 1,
     )  # fmt: skip
+
+
+def _typical(metric: Metric, runs: Sequence[Observation]) -> Lasted | None:
+    seen = [(run.values[metric.name] or 0.0, metric.name in run.censored) for run in runs]
+    return (statistics.median(value for value, _ in seen), censored_median(seen) is None) if seen else None
+
+
+def at_least_and_most(metric: Metric, runs: Sequence[Observation]) -> tuple[list[float], list[float]]:
+    """The values on the metric's scale: the least that each can have been, and the most."""
+    known = [(value, metric.name in run.censored) for run in runs
+             for value in on_scale(metric, [run.values[metric.name]])]  # fmt: skip
+    return [value for value, _ in known], [ENDLESS if still_open else value for value, still_open in known]
 
 
 def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, known: Calibration) -> Noise:
@@ -185,7 +213,7 @@ def _noise(first: ResultSide, second: ResultSide, load: str, metric: Metric, kno
         for side in (first, second)
         if side.manifest.matrix
     ]
-    return larger_noise(sds.get(metric.name), [spread(each) for each in canaries if len(each) > 1])
+    return larger_noise(sds.get(metric.name), canaries)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,23 @@ def test_a_real_handicap_is_worse_by_every_metric() -> None:
 def test_nothing_is_no_difference_and_the_canary_sets_the_margin() -> None:
     found = judged(result({"off": 1, "on": 1, "canary": 1}))
     assert set(words(found).values()) == {"no difference"}
-    assert found.noise["", "tps"][0] == "canary" and 0.01 < found.noise["", "tps"][1] < 0.06
+    source, sd = found.noise["", "tps"]
+    assert source == "canary" and sd and 0.01 < sd < 0.06
     assert not found.unfit
+
+
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_without_a_canary_the_noise_is_unknown_and_nothing_is_better_or_worse(blocks: int) -> None:
+    """A canary that was lost, in all blocks or in all but one, is no canary that never differed."""
+    whole = result({"off": 1, "on": 0.7, "same": 1, "canary": 1}, sd=0.002)
+    runs = [replace(each, status="infra_error") if each.cell == "canary" and each.block > blocks else each
+            for each in whole]  # fmt: skip
+    found = judged(runs, (("on", "off"), ("same", "off")))
+    assert found.noise["", "tps"] == ("unknown", None) and not found.unfit
+    assert words(found)["on", "tps"] == "too noisy", "the margin may be larger than its smallest value"
+    assert words(found)["same", "tps"] == "no difference", "within the smallest margin is within any"
+    calibrated = judged(runs, known={"": {"tps": 0.02, "latency_p95_ms": 0.02}})
+    assert calibrated.noise["", "tps"] == ("calibrated", 0.02) and words(calibrated)["on", "tps"] == "worse"
 
 
 def test_a_calibrated_host_uses_what_is_known_of_it() -> None:
@@ -62,7 +77,9 @@ def test_a_calibrated_host_uses_what_is_known_of_it() -> None:
     assert judged(runs, known={"": {"tps": 0.06, "latency_p95_ms": 0.06}}).noise["", "tps"] == ("calibrated", 0.06)
     noisy = judged(runs, known={"": {"tps": 0.005, "latency_p95_ms": 0.005}})
     source, sd = noisy.noise["", "tps"]
-    assert source == "canary, noisier than calibrated" and sd > 0.01 and not noisy.unfit, "one sitting is noisier"
+    assert source == "canary, noisier than calibrated" and sd and sd > 0.01 and not noisy.unfit, (
+        "one sitting is noisier"
+    )
 
 
 def test_every_workload_is_judged_by_its_own_noise() -> None:
@@ -91,6 +108,24 @@ def test_a_cell_whose_runs_all_failed_is_no_trouble_of_the_environment() -> None
     assert set(words(judged(runs)).values()) == {"failed"}
     lost = [replace(run, status="infra_error") if run.status == "failed" else run for run in runs]
     assert set(words(judged(lost)).values()) == {"infra_error"}
+
+
+@pytest.mark.parametrize("cell", ["on", "off"])
+def test_a_cell_whose_runs_were_all_skipped_has_not_failed(cell: str) -> None:
+    runs = result({"off": 1, "on": 1, "canary": 1})
+    skipped = [run(r.cell, r.block, 1, "skipped") if r.cell == cell else r for r in runs]
+    assert set(words(judged(skipped)).values()) == {"skipped"}
+    mixed = [run(r.cell, r.block, 1, "failed") if r.cell == cell and r.block == 1 else r for r in skipped]
+    assert set(words(judged(mixed)).values()) == {"failed"}
+
+
+@pytest.mark.parametrize("cell", ["on", "off"])
+def test_a_cell_that_has_not_run_yet_has_not_failed(cell: str) -> None:
+    runs = result({"off": 1, "on": 1, "canary": 1})
+    none = [each for each in runs if each.cell != cell]
+    assert set(words(judged(none)).values()) == {"not run"}
+    assert set(words(judged([*none, run(cell, 1, 1, "interrupted")])).values()) == {"not run"}
+    assert set(words(judged([*none, run(cell, 1, 1, "infra_error")])).values()) == {"infra_error"}
 
 
 def test_a_figure_that_one_side_does_not_have_is_not_measured() -> None:

@@ -34,7 +34,7 @@ def test_each_result_has_its_value_with_interval_date_and_version() -> None:
     assert [dict(series.levels) for series in history.series] == [{"rewriter": "off"}, {"rewriter": "on"}]
     first, second = history.series[0].points
     assert first.value == pytest.approx(1000, rel=0.02) and second.value == pytest.approx(1010, rel=0.02)
-    assert first.interval and first.interval[0] < first.value < first.interval[1]
+    assert first.interval and first.interval[0] < first.value < (first.interval[1] or 0.0)
     assert (first.result, first.runs, first.version, first.tool_commit) == ("r0", 8, "9.7.4-2 (Debian)", "commit0")
     assert not first.unfit and first.change is None
 

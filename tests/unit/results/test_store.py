@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -65,6 +66,23 @@ def test_saving_again_replaces_the_entry(tmp_path: Path) -> None:
     folder.save(sample_record(), frozenset())
     folder.save(sample_record(status="failed"), frozenset())
     assert [(run.run, run.status) for run in folder.manifest.runs] == [("bench.1", "failed")]
+
+
+def test_the_manifest_never_lists_a_run_whose_record_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ResultFolder.create(tmp_path, manifest())
+    for block in (1, 2):
+        folder.start_run("bench", block)
+        folder.save(sample_record(block=block), frozenset())
+
+    def remove(path: Path, **_: object) -> None:
+        assert [run.run for run in folder.manifest.runs] == ["bench.2"], "a kill here leaves a result that can be read"
+        path.rename(tmp_path / "removed")
+
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    folder.start_run("bench", 1)
+    assert folder.records() == [sample_record(block=2)]
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

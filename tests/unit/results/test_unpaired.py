@@ -1,5 +1,7 @@
 """Two results compared: cells by their levels, runs without pairs, and what differs besides what was measured."""
 
+from dataclasses import replace
+
 import pytest
 
 from sandbox.results.calibration import Calibration
@@ -10,13 +12,16 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.verdict import judge
 from sandbox.results.unpaired import (
     BENCH_METRICS,
+    ResultSide,
     Unpaired,
+    UnpairedVerdict,
     compare_results,
     differences_between,
     effect_of_two,
     matched,
     on_scale,
 )
+from unit.report.made_up_trials import SEEN_MS, cell_name, part, side_of, trial_side
 from unit.results.made_results import HOST, HOST_CLASS, around, cell, matrix_part, side
 from unit.results.samples import sample_record
 
@@ -55,6 +60,47 @@ def test_what_became_slower_is_worse_and_what_stayed_makes_no_difference() -> No
     assert compare_results(second, first, NOTHING_KNOWN).verdicts[1].word == "better"
 
 
+def test_what_hangs_on_how_long_open_trials_would_have_lasted_is_not_decided() -> None:
+    """The latency of B's cell `on` fell, as far as it was seen: all of its trials were still out at their end."""
+    first, second = side(figures(1000, 600, 1), matrix_part(), "a"), side(figures(1000, 900, 11), matrix_part(), "b")
+    assert words(compare_results(first, second, NOTHING_KNOWN))["on", "latency_p95_ms"] == "better"
+    open_ = [replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in second.runs]
+    compared = words(compare_results(first, replace(second, runs=open_), NOTHING_KNOWN))
+    assert compared["on", "latency_p95_ms"] == "too noisy" and compared["on", "tps"] == "better"
+    # What lasted longer than the other side's ever did stays worse, whatever its end had been.
+    slower = [replace(run, censored=["latency_p95_ms"] if run.cell == "on" else []) for run in first.runs]
+    back = words(compare_results(second, replace(first, runs=slower), NOTHING_KNOWN))
+    assert back["on", "latency_p95_ms"] == "worse"
+
+
+def of_trials(first: ResultSide, second: ResultSide) -> UnpairedVerdict:
+    """The verdict on the cell in which something is still out."""
+    cell = cell_name("gr", "direct", "host-loss")
+    return next(each for each in compare_results(first, second, NOTHING_KNOWN).verdicts if each.cell == cell)
+
+
+def test_a_stack_that_was_never_whole_again_lasted_at_least_as_long_as_its_trial() -> None:
+    """10 trials whole after 25 s, against 4 after 15 s and 6 never: nothing is better."""
+    plan = {"metrics": ["redundancy_ms"]}
+    first, second = (
+        trial_side(name, rtos, **plan) for name, rtos in (("a", [2e3] * 10), ("b", [SEEN_MS] * 6 + [2e3] * 4))
+    )
+    sooner = [each.model_copy(update={"metrics": each.metrics.model_copy(update={"redundancy_ms": 15e3})})
+              if each.metrics.redundancy_ms and each.block > 6 else each for each in second.records]  # fmt: skip
+    verdict = of_trials(first, side_of("b", sooner, part(**plan)))
+    assert verdict.word == "too noisy" and verdict.open_trials == (0, 6) and verdict.runs == (10, 10)
+    assert verdict.bounds and verdict.bounds[0].low and verdict.bounds[0].low > 30e3 and verdict.bounds[0].high is None
+    assert verdict.typical == ((25_005.5, False), (60e3, True))
+
+
+def test_what_was_still_out_in_every_trial_is_worse_by_at_least_what_was_seen() -> None:
+    verdict = of_trials(trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10))
+    assert verdict.word == "worse" and verdict.open_trials == (0, 10) and verdict.bounds
+    size, interval = verdict.bounds
+    assert size.low == pytest.approx(57_995.5) and interval and interval.low == pytest.approx(57_995, abs=4)
+    assert size.high is interval.high is None and verdict.typical[1] == (60e3, True)
+
+
 def test_cells_meet_by_their_levels_whatever_they_are_called() -> None:
     other = matrix_part(cells=[cell("x", {"rewriter": "on"}), cell("y", {"rewriter": "extra"})])
     first, second = side(figures(1, 1, 1), matrix_part()), side({"x": [1.0], "y": [1.0]}, other)
@@ -77,10 +123,8 @@ def test_two_benches_show_too_little_and_say_so() -> None:
     assert words(compared) == {("bench", name): "too noisy" for name in BENCH_METRICS}
     assert all(each.judgement and each.judgement.effect.interval is None for each in compared.verdicts)
     assert all(each.judgement and each.judgement.blocks_needed is None for each in compared.verdicts)
-    assert compared.noise["oltp_read_write", "tps"] == ("unknown", 0.0) and compared.verdicts[0].typical == (
-        1000.0,
-        500.0,
-    )
+    assert compared.noise["oltp_read_write", "tps"] == ("unknown", None)
+    assert compared.verdicts[0].typical == ((1000.0, False), (500.0, False))
 
 
 def test_the_margin_is_calibrated_where_both_ran_on_one_kind_of_host() -> None:
@@ -97,11 +141,11 @@ def test_the_margin_is_calibrated_where_both_ran_on_one_kind_of_host() -> None:
 
 def test_the_noisier_canary_sets_the_margin() -> None:
     quiet, noisy = side(figures(1000, 900, 1), matrix_part(), "a"), side(figures(1000, 900, 5, 0.2), matrix_part(), "b")
-    both = [
-        compare_results(*pair, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1]
-        for pair in ((quiet, noisy), (noisy, quiet))
-    ]
-    assert both[0] == both[1] > 5 * compare_results(quiet, quiet, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1]
+    first, second, third = (
+        compare_results(*pair, NOTHING_KNOWN).noise["oltp_read_write", "tps"][1] or 0.0
+        for pair in ((quiet, noisy), (noisy, quiet), (quiet, quiet))
+    )
+    assert first == second > 5 * third > 0
 
 
 def test_nothing_is_said_where_either_canary_was_not_fit() -> None:

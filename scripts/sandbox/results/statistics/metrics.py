@@ -10,6 +10,8 @@ TRIAL_TIMES = (
     *("election_ms", "brownout_ms", "redundancy_ms", "join_ms", "lag_max_ms", "lateness_p99_ms"),
 )
 """Times of a trial (docs/failover.md): zero where there was no outage, so never a ratio."""
+CENSORABLE = (*TRIAL_TIMES, *(f"latency_p{percent}_ms" for percent in (50, 95, 99)))
+"""What a trial may know only as "at least": a time still open at its end, a percentile of writes never acknowledged."""
 TRIAL_COUNTS = ("write_errors", "read_errors", "lost", "phantom", "duplicate", "stale")
 ANOMALY_COUNTS = (
     *("lost_updates", "lost_writes", "stale_reads", "fractured_reads", "non_monotonic_reads", "dirty_reads"),

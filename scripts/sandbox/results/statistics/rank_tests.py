@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 MOST_DIFFERENCES = 200
-"""The exact distribution of more takes seconds, and no result has that many blocks."""
+"""The exact distribution of more takes seconds, so that no matrix may have more blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,13 @@ from typing import Literal
 import numpy as np
 
 from sandbox.results.statistics.metrics import Metric
-from sandbox.results.statistics.rank_tests import Interval, hodges_lehmann, signed_rank_interval, signed_rank_p
+from sandbox.results.statistics.rank_tests import (
+    MOST_DIFFERENCES,
+    Interval,
+    hodges_lehmann,
+    signed_rank_interval,
+    signed_rank_p,
+)
 
 Word = Literal["better", "worse", "no difference", "too noisy", "unfit", "not_steady", "infra_error", "failed"]
 UNSTEADY_SHARE = 0.25
@@ -16,6 +22,10 @@ UNSTEADY_SHARE = 0.25
 ALPHA = 0.05
 FEWEST_BLOCKS = 6
 """With five, an exact two-sided p of 0.05 cannot be reached."""
+MOST_BLOCKS = MOST_DIFFERENCES
+"""A block gives one difference."""
+FEWEST_TRIALS = 10
+"""Blocks of a matrix with faults, by default; a cell with fewer trials is labelled (docs/failover.md)."""
 
 # The smallest difference detected with 80 % power, in standard deviations of one block's difference, by blocks.
 _DETECTABLE = {6: 1.77, 8: 1.27, 10: 1.00, 16: 0.80, 20: 0.67}
@@ -36,6 +46,8 @@ class Effect:
     """Of the blocks' differences."""
     margin: float
     """δ on the same scale: a smaller effect does not count."""
+    noise_known: bool = True
+    """False: δ is at least ``margin``, so that nothing can be better or worse."""
 
     @property
     def detectable(self) -> float:
@@ -51,18 +63,18 @@ class Judgement:
     adjusted_p: float
     word: Word
     blocks_needed: int | None = None
-    """If too noisy: the blocks needed at this noise; None if beyond reason."""
+    """If too noisy: the blocks needed at this noise; None if more than MOST_BLOCKS."""
 
 
-def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float) -> Effect:
-    """The effect of one difference per block. ``noise_sd``: sd of A/A differences, calibrated or from the canary.
+def effect_of(metric: Metric, differences: Sequence[float], noise_sd: float | None) -> Effect:
+    """The effect of one difference per block. ``noise_sd``: sd of A/A differences; None: not known.
 
     Raises ValueError without a difference.
     """
     blocks = len(differences)
     return Effect(
         metric, blocks, hodges_lehmann(differences), signed_rank_interval(differences), signed_rank_p(differences),
-        spread(differences), margin_of(metric, noise_sd, blocks),
+        spread(differences), margin_of(metric, noise_sd, blocks), noise_sd is not None,
     )  # fmt: skip
 
 
@@ -76,18 +88,19 @@ def judge(effect: Effect, adjusted_p: float, comparisons: int = 1) -> Judgement:
         return Judgement(effect, adjusted_p, "better" if effect.metric.improves(effect.estimate) else "worse")
     if interval is not None and interval.within(effect.margin):
         return Judgement(effect, adjusted_p, "no difference")
-    needed = blocks_to_see(effect.sd, effect.margin)
-    if needed is not None:
-        needed = max(needed, blocks_for_one(comparisons), effect.blocks + 1)
-    return Judgement(effect, adjusted_p, "too noisy", needed)
+    seen = blocks_to_see(effect.sd, effect.margin) or math.inf
+    needed = max(seen, blocks_for_one(comparisons), effect.blocks + 1)
+    return Judgement(effect, adjusted_p, "too noisy", int(needed) if needed <= MOST_BLOCKS else None)
 
 
 def qualified(judgement: Judgement, unfit: bool, unsteady_shares: Sequence[float]) -> Judgement:
-    """The judgement, unless the canary was unfit or a variant unsteady; then it is neither better nor worse."""
+    """The judgement, unless the canary was unfit, a variant unsteady, or δ unknown: then neither better nor worse."""
     if unfit:
         return replace(judgement, word="unfit", blocks_needed=None)
     if any(share > UNSTEADY_SHARE for share in unsteady_shares):
         return replace(judgement, word="not_steady", blocks_needed=None)
+    if not judgement.effect.noise_known and judgement.word in ("better", "worse"):
+        return replace(judgement, word="too noisy")
     return judgement
 
 
@@ -96,9 +109,9 @@ def unfit(canary: Judgement) -> bool:
     return canary.word in ("better", "worse")
 
 
-def margin_of(metric: Metric, noise_sd: float, blocks: int) -> float:
+def margin_of(metric: Metric, noise_sd: float | None, blocks: int) -> float:
     """δ(n) = max(smallest, 3.9 · sd / √n), on the metric's scale; ``noise_sd``: of the A/A differences of one block."""
-    return max(metric.smallest_effect, 3.9 * noise_sd / math.sqrt(blocks))
+    return max(metric.smallest_effect, 3.9 * (noise_sd or 0.0) / math.sqrt(blocks))
 
 
 def detectable(sd: float, blocks: int) -> float:
@@ -114,8 +127,8 @@ def detectable(sd: float, blocks: int) -> float:
 
 
 def blocks_to_see(sd: float, difference: float) -> int | None:
-    """Blocks (at least six) that detect such a difference with 80 % power; None if 10,000 are not enough."""
-    enough = (blocks for blocks in range(FEWEST_BLOCKS, 10_001) if detectable(sd, blocks) <= difference)
+    """Blocks (at least six) that detect such a difference with 80 % power; None if MOST_BLOCKS are not enough."""
+    enough = (blocks for blocks in range(FEWEST_BLOCKS, MOST_BLOCKS + 1) if detectable(sd, blocks) <= difference)
     return next(enough, None)
 
 

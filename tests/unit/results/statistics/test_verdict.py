@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.rank_tests import signed_rank_interval
 from sandbox.results.statistics.verdict import (
+    MOST_BLOCKS,
     Judgement,
     benjamini_hochberg,
     blocks_for_one,
@@ -58,6 +59,14 @@ def test_no_difference_takes_an_interval_inside_the_margin() -> None:
     assert judged([0.01, -0.02, 0.015, -0.01, 0.02, -0.005, 0.0, 0.01]).word == "no difference"
     noisy = judged([0.2, -0.15, 0.1, -0.2, 0.05, -0.1, 0.15, 0.0])
     assert noisy.word == "too noisy" and noisy.blocks_needed and noisy.blocks_needed > 8
+
+
+def test_no_more_blocks_are_called_for_than_can_be_judged() -> None:
+    noisy = [0.2, -0.15, 0.1, -0.2, 0.05, -0.1, 0.15, 0.0]
+    most = judged([value + 0.05 for value in noisy] * 25, adjusted=1.0)
+    assert (most.effect.blocks, most.word, most.blocks_needed) == (MOST_BLOCKS, "too noisy", None)
+    assert judged([5 * value for value in noisy]).blocks_needed is None
+    assert judged(noisy).blocks_needed
 
 
 def test_a_difference_is_shown_as_a_share_or_in_its_unit() -> None:
@@ -157,6 +166,8 @@ def test_the_blocks_that_a_difference_takes() -> None:
     assert blocks_to_see(0.01, 0.05) == 6
     assert blocks_to_see(0.1, 0.1) == 10
     assert blocks_to_see(0.1, 0.0) is None
+    assert blocks_to_see(1.0, detectable(1.0, MOST_BLOCKS)) == MOST_BLOCKS
+    assert blocks_to_see(1.0, 0.99 * detectable(1.0, MOST_BLOCKS)) is None
     blocks = blocks_to_see(0.2, 0.05)
     assert blocks and detectable(0.2, blocks) <= 0.05 < detectable(0.2, blocks - 1)
 
