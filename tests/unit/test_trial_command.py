@@ -85,6 +85,11 @@ def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[BenchRequest]) -
         ({"fault": "hang", "target": "same", "seconds": 5}, "these faults are no schedule: steps.0.target"),
         ({"fault": "hang", "options": ["waht=server"]}, "the fault hang has no option 'waht'"),
         ({"fault": "join", "options": ["dta=empty"]}, "the action join has no option 'dta'"),
+        (
+            {"fault": "hang", "workload": "list-append"},
+            "the workload list-append cannot be the load of a trial",
+        ),
+        ({"fault": "hang", "workload": "bank"}, "the workload bank cannot be the load of a trial"),
         ({"fault": "flapping", "seconds": 5}, "there is no fault 'flapping'"),
     ],
 )

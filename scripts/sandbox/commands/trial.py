@@ -20,7 +20,7 @@ from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.probe import ProbeRates
 from sandbox.run.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
-from sandbox.run.state import TrialRequest
+from sandbox.run.state import NO_LOAD, TrialRequest
 from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Progress
 
@@ -29,7 +29,7 @@ HELP = ("figures", 2)
 
 def command(
     name: Name = None,
-    fault: Annotated[str | None, chosen("Fault, or a fault profile.", completion.fault_or_profile)] = None,
+    fault: Annotated[str | None, chosen("Fault, action or fault profile.", completion.trial_fault)] = None,
     target: Annotated[
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,
@@ -49,7 +49,7 @@ def command(
     rates = ProbeRates(pooled=rate, fresh=max(1, rate // 5), writer=rate, reader=rate)
     trial = TrialRequest(scenario.schedule(), scenario, loaded=workload is not None, rates=rates)
     given = {"threads": threads}
-    request = bench_request(workload or "noop", (), given, via=via, seed=seed, trial=trial)
+    request = bench_request(workload or NO_LOAD, (), given, via=via, seed=seed, trial=trial)
     with ProgressDisplay("trial") as progress:
         stack = quiet_stack(name, progress)
     with BenchLine("trial") as line, measuring(lambda text: line(Progress("snapshot", text))):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox import __version__
-from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError, states
 from sandbox.places import CHECKOUT, IN_CHECKOUT
 from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record, Status
@@ -72,6 +72,8 @@ def execute(run: Run, result: ResultFolder) -> Record:
     try:
         with run.closing:
             status, reason = _take_steps(run, TRIAL_STEPS if run.request.trial else STEPS)
+    except KeyboardInterrupt:  # the second one, or one that came while something was healed
+        status, reason = "interrupted", "; ".join(filter(None, (reason, "interrupted while the run was closed")))
     except Exception as error:
         if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
             _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
@@ -102,12 +104,15 @@ def _take_steps(run: Run, steps: Mapping[str, Callable[[Run], None]]) -> tuple[S
 
 
 def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
-    """A failure after a node's death, or after the engine stopped answering, is not the workload's."""
+    """A failure after a node's death, or after the engine stopped answering, is not the workload's.
+
+    Where a trial has broken something, what died is no reason: it was meant to, or is what the trial measures.
+    """
     try:
-        dead = died(run) if status == "failed" else {}
+        dead = died(run) if status == "failed" and not run.timeline.steps else {}
     except MachineError as error:
         return "infra_error", f"{error.what}: {error.known}; then: {reason}"
-    return ("infra_error", f"died during the run: {judge.states(dead)}; then: {reason}") if dead else (status, reason)
+    return ("infra_error", f"died during the run: {states(dead)}; then: {reason}") if dead else (status, reason)
 
 
 def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
@@ -172,7 +177,7 @@ def measure(run: Run) -> None:
         with sampler:
             before, silent = counters.take_snapshots(run.stack, session.client, run.live_servers)
             if silent:
-                raise RunEndedError("infra_error", f"a server does not answer: {judge.states(silent)}")
+                raise RunEndedError("infra_error", f"a server does not answer: {states(silent)}")
             run.before = before
             sampler.wait_for_first()
             outcome = _load_between_snapshots(run)

@@ -4,11 +4,13 @@ import heapq
 import itertools
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking, FaultRequest, Injection
@@ -21,6 +23,8 @@ from sandbox.workloads.common.model import Progress
 
 PREPARE_S = 1.0
 """How long before a step its nodes are chosen and its fault prepared."""
+AGAIN_S = 0.02
+"""A step that is not prepared in time waits at least so long between two looks at what else is due."""
 BACK_S = 5.0
 """A step without a length is healed once writes have been acknowledged for so long."""
 BACK_LIMIT_S = 60.0
@@ -29,6 +33,9 @@ FOLLOW_S = 0.5
 """How often it looks for the new address of a node that was broken."""
 BY_HAND = "by-hand"
 """The fault that somebody else injects and heals: nothing to do here but to say so."""
+Act = Callable[[], None]
+Part = tuple[float, Act]
+"""When something is due, in seconds from the start, and what to do then."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Conductor:
         self._run, self._probe, self._breaking, self._clock = run, probe, breaking, clock
         self._operator = Operator(run, clock, self._say)
         self._began_s = time.monotonic()
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._due: list[tuple[float, int, Act]] = []
         """(seconds from the start, order of entry, what to do then), a heap."""
         self._entries = itertools.count()
         self._asking = threading.Lock()
@@ -56,6 +63,10 @@ class Conductor:
         """The nodes that each target meant last."""
         self._moving: set[str] = set()
         """Nodes that may get another address."""
+        self._script: deque[Part] = deque()
+        """What the steps ask for, by the schedule's time; each part is due once the one before it was done."""
+        self._shift_s = 0.0
+        """By how much the latest step began late: what follows it keeps its distance."""
         self._closed = threading.Event()
         threading.Thread(target=self._follow, name="addresses", daemon=True).start()
 
@@ -65,12 +76,8 @@ class Conductor:
         Raises RunEndedError where a fault is not in effect or the probe has ended; SandboxError: exit 2 for a target
         that the stack does not have, exit 3 for a fault that this machine cannot have, exit 4 where the engine refuses.
         """
-        before: Aim | None = None
-        for number, step in enumerate(steps):
-            aim = Aim(str(number), step)
-            self._at(max(0.0, step.at_s - PREPARE_S), partial(self._prepare, aim, before))
-            self._at(step.at_s, partial(self._begin, aim))
-            before = aim
+        self._script.extend(self._parts(steps))
+        self._next_part()
         while self._due:
             due_s, _, act = heapq.heappop(self._due)
             time.sleep(max(0.0, due_s - self._now_s()))
@@ -78,6 +85,22 @@ class Conductor:
                 raise RunEndedError("infra_error", f"the probe has ended: {self._probe.last_words}")
             act()
         self._operator.join()
+
+    def _parts(self, steps: Sequence[Step]) -> list[Part]:
+        """In the order in which they are due; what prepares a step comes before what begins then."""
+        prepare, begin, before = list[Part](), list[Part](), None
+        for number, step in enumerate(steps):
+            aim = Aim(str(number), step)
+            prepare.append((step.at_s - PREPARE_S, partial(self._prepare, aim, before)))
+            begin.append((step.at_s, partial(self._begin, aim)))
+            before = aim
+        return sorted(prepare + begin, key=itemgetter(0))
+
+    def _next_part(self) -> None:
+        """One part after the other: what is to follow a fault must not overtake one that is late."""
+        if self._script:
+            due_s, act = self._script.popleft()
+            self._at(due_s + self._shift_s, act)
 
     def wait_until_whole(self, limit_s: float) -> None:
         """Until every node is ready; notes when. Past the limit it stays open: that is a result."""
@@ -101,8 +124,9 @@ class Conductor:
     def _probe_us_now(self) -> float:
         return self._clock.probe_us(time.monotonic_ns())
 
-    def _at(self, due_s: float, act: Callable[[], None]) -> None:
-        heapq.heappush(self._due, (due_s, next(self._entries), act))
+    def _at(self, due_s: float, act: Act) -> None:
+        """To the millisecond: a heal comes before the next step that is due then, whatever their sums are."""
+        heapq.heappush(self._due, (round(due_s, 3), next(self._entries), act))
 
     def _say(self, text: str) -> None:
         self._run.session.on_event(Progress("trial", text))
@@ -122,14 +146,13 @@ class Conductor:
                 aim.nodes.set_result(nodes)
 
         threading.Thread(target=work, name=f"step {aim.key}", daemon=True).start()
+        self._next_part()
 
     def _nodes(self, step: Step, before: Aim | None) -> list[str]:
         """Where no write gets through just then, those that the same target meant last."""
         if step.target == SAME and before is not None:
             return before.nodes.result()
         run, target = self._run, step.target
-        if run.session.entry.via == "external" and step.fault == BY_HAND:
-            return [run.session.entry.node]
         try:
             found = chosen_nodes(run.stack, target, run.request.via, run.session.seed)
         except MachineError:
@@ -140,10 +163,23 @@ class Conductor:
         return found
 
     def _begin(self, aim: Aim) -> None:
+        """Once it is prepared; until then whatever else is due comes first, such as a heal."""
+        if self._due:
+            next_s = self._due[0][0]
+            wait([aim.nodes], max(AGAIN_S, next_s - self._now_s()))
+            if not aim.nodes.done():
+                self._at(next_s, partial(self._begin, aim))
+                return
         nodes = aim.nodes.result()
         if aim.step.action is None:
             self._inject(aim, nodes)
-        elif self._operator.begin(aim.step, nodes).starts_servers:
+        else:
+            self._act(aim.step, nodes)
+        self._next_part()
+
+    def _act(self, step: Step, nodes: list[str]) -> None:
+        self._shift_s = self._now_s() - step.at_s
+        if self._operator.begin(step, nodes).starts_servers:
             group = self._run.session.entry.group_index
             self._moving |= {node.name for node in self._run.nodes if node.group_index == group}
 
@@ -158,12 +194,13 @@ class Conductor:
         if injection.missing:
             text = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
             raise RunEndedError("infra_error", f"{step.name} is not in effect: {text}")
+        self._shift_s = injection.began_ns / 1e9 - self._began_s - step.at_s
         began_us, ended_us = (self._clock.probe_us(ns) for ns in (injection.began_ns, injection.ended_ns))
         times = StepTimes(step, nodes, began_us, ended_us)
         self._run.timeline.steps.append(times)
         self._say(f"{step.name} on {where}")
         if step.end_s is not None:
-            self._at(step.end_s, lambda: self._heal(aim, times))
+            self._at(step.end_s + self._shift_s, lambda: self._heal(aim, times))
         else:
             self._look(aim, times, self._now_s(), 0)
 

@@ -1,5 +1,6 @@
 """What servers and nodes count: variables, status, conflicts, CPU time and block I/O, and the differences."""
 
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -8,11 +9,8 @@ from importlib.resources import files
 
 from sandbox.errors import SandboxError
 from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.in_client_conflicts import CONFLICTS
 from sandbox.workloads.common.sql import QueryResult, Rows, Statement, ask, targets_of
-
-CONFLICT_CODES = (1213, 1205, 1020, 3101, 1180)
-"""Deadlock, lock wait timeout, record changed since it was read; of Group Replication: certification conflict, deadlock
-at COMMIT."""
 
 _MARIADB_DEADLOCKS = ("Innodb_deadlocks", "wsrep_local_cert_failures", "wsrep_local_bf_aborts")
 """MariaDB does not count errors by code; clients get error 1213 for everything that these count."""
@@ -22,6 +20,9 @@ _DELTA_PREFIXES = (
     *("Created_tmp_", "Select_", "Sort_", "Binlog_", "Slow_queries", "Table_locks_", "Threads_created"),
 )
 
+_UPTIME_ROUNDS_S = 2.0
+"""Two whole seconds are up to one apart from what they stand for; and a second for a clock that is set."""
+
 _STATEMENTS: tuple[Statement, ...] = (
     "SELECT @@version, @@version_comment, @@datadir",
     "SHOW GLOBAL VARIABLES",
@@ -30,39 +31,45 @@ _STATEMENTS: tuple[Statement, ...] = (
     (
         "SELECT ERROR_NUMBER, SUM_ERROR_RAISED FROM performance_schema.events_errors_summary_global_by_error"
         " WHERE ERROR_NUMBER IN (%s, %s, %s, %s, %s)",
-        CONFLICT_CODES,
+        CONFLICTS,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """One server at one moment. ``conflicts`` by code since it started; None where it does not count them."""
+    """One server at one moment. ``conflicts`` by code since it started; None where it does not count them.
+
+    ``between_s``: when it was asked, and when all had answered, on the monotonic clock.
+    """
 
     version: str
     data_folder: str
     variables: Mapping[str, str]
     status: Mapping[str, int | float]
     conflicts: Mapping[str, int] | None
+    between_s: tuple[float, float] = (0.0, 0.0)
 
 
 def take_snapshots(
     stack: RunningStack, client: str, servers: Iterable[StackNode]
 ) -> tuple[dict[str, ServerState], dict[str, str]]:
     """Asks all servers at once; returns snapshots, and why those of the other servers are missing, by name."""
+    asked_s = time.monotonic()
     answers = ask(stack, client, targets_of(servers), _STATEMENTS, timeout_s=10)
-    taken = {name: _snapshot(answer) for name, answer in answers.items() if answer.rows(2)}
+    between_s = asked_s, time.monotonic()
+    taken = {name: _snapshot(answer, between_s) for name, answer in answers.items() if answer.rows(2)}
     return taken, {name: answer.error or "no answer" for name, answer in answers.items() if name not in taken}
 
 
-def _snapshot(answer: QueryResult) -> ServerState:
+def _snapshot(answer: QueryResult, between_s: tuple[float, float]) -> ServerState:
     version, comment, folder = (str(cell) for cell in answer.rows(0)[0])
     numbers = ((str(name), _number(str(text))) for name, text in answer.rows(2))
     status = {name: value for name, value in numbers if value is not None}
     variables = {str(name): str(value) for name, value in answer.rows(1)}
     if vendor := comment.partition("--")[0].strip("() "):  # some add a message to the user after a dash
         version = f"{version} ({vendor})"
-    return ServerState(version, folder, variables, status, _conflicts(answer.rows(3), status))
+    return ServerState(version, folder, variables, status, _conflicts(answer.rows(3), status), between_s)
 
 
 def _number(text: str) -> int | float | None:
@@ -86,8 +93,12 @@ def status_delta(before: ServerState, after: ServerState) -> dict[str, int | flo
 
 
 def restarted(before: ServerState, after: ServerState) -> bool:
-    """Whether the server restarted in between: its counters then started from zero."""
-    return after.status.get("Uptime", 0) < before.status.get("Uptime", 0)
+    """Whether the server restarted in between: its counters then started from zero.
+
+    One that ran for a short while before may run for longer after it: its uptime grew by less than the time between.
+    """
+    between_s = after.between_s[0] - before.between_s[1]
+    return after.status.get("Uptime", 0) - before.status.get("Uptime", 0) < max(0.0, between_s - _UPTIME_ROUNDS_S)
 
 
 def connections_refused(before: Mapping[str, ServerState], after: Mapping[str, ServerState]) -> dict[str, int]:

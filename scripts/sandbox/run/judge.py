@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from sandbox.errors import counted
+from sandbox.errors import counted, states
 from sandbox.plan.images import Text
 from sandbox.results.record import CheckRecord, Metrics, Status
 from sandbox.stack.protocol import SettingProof
@@ -202,8 +202,3 @@ def _uncounted(name: str, failure: str | None) -> CheckRecord:
 
 def _check(name: str, outcome: str, detail: str) -> CheckRecord:
     return CheckRecord.model_validate({"name": name, "verdict": outcome, "detail": detail})
-
-
-def states(states: Mapping[str, str]) -> str:
-    """Nodes, each with its state, in one line."""
-    return "; ".join(f"{name}: {state}" for name, state in states.items())

@@ -11,9 +11,6 @@ from sandbox.run.probe import ClockOffset
 from sandbox.run.schedule import Step
 from sandbox.run.state import Run, StepTimes
 
-CLOSE_LIMIT_S = 90.0
-"""How long an action may take to stop where it can when the trial ends early: a server that it stopped is started."""
-
 
 class Operator:
     """Carries out actions on the servers of the run's group; what became of each stands in the run's timeline."""
@@ -22,18 +19,24 @@ class Operator:
         self._run, self._clock, self._say = run, clock, say
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._stop_limit_s = 0.0
+        """The longest of its actions'."""
 
     def begin(self, step: Step, nodes: Sequence[str]) -> Action:
-        """Begins an action. Raises SandboxError (exit 2) for one that there is none of."""
+        """Begins an action. Raises SandboxError (exit 2): unknown, or all servers are external."""
         action, run = action_named(step.action or "", step.options), self._run
         group = run.session.entry.group_index
         servers = [node for node in run.nodes if node.is_server and node.has_container and node.group_index == group]
+        if not servers:
+            known = "its group has no server with a container here"
+            raise SandboxError(f"the action {step.name} cannot be done", known, "try: make trial FAULT=by-hand")
         began_us = self._clock.probe_us(time.monotonic_ns())
         times = StepTimes(step, list(nodes), began_us, began_us)
         operation = Operation(run.stack, run.session.client, servers, nodes, self._ended, times.joined_s)
         run.timeline.steps.append(times)
         thread = threading.Thread(target=self._perform, args=(action, operation, times), name=step.name, daemon=True)
         self._threads.append(thread)
+        self._stop_limit_s = max(self._stop_limit_s, action.stop_limit_s)
         self._say(f"{step.name} begins")
         thread.start()
         return action
@@ -46,7 +49,7 @@ class Operator:
     def close(self) -> None:
         """Gives up what is under way. Harmless when repeated."""
         self._ended.set()
-        end = time.monotonic() + CLOSE_LIMIT_S
+        end = time.monotonic() + self._stop_limit_s
         for thread in self._threads:
             thread.join(max(0.0, end - time.monotonic()))
 
@@ -55,7 +58,9 @@ class Operator:
             times.outcome = action.perform(operation)
         except SandboxError as error:
             times.outcome, times.refused = f"{error.what}: {error.known}", True
+            times.undone = not isinstance(error, action.findings)
         except Exception as crash:  # noqa: BLE001  (an action that crashes was not done, and ends nothing else)
             times.outcome, times.refused = f"it crashed: {type(crash).__name__}: {crash}", True
+            times.undone = True
         times.ended_us = self._clock.probe_us(time.monotonic_ns())
         self._say(f"{times.step.name}: {times.outcome}")

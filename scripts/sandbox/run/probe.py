@@ -18,7 +18,7 @@ FIRST_WRITE_LIMIT_S = 30.0
 END_LIMIT_S = 20.0
 CLOCK_LIMIT_S = 5.0
 OPENING_S = 0.025
-"""A pool of the probe opens no two connections closer together; so an outage is known to within this."""
+"""A pool of the probe opens no two connections to an entry closer together; so an outage is known to within this."""
 _CLOCK_QUESTIONS = 5
 _HEADER = '{"probe"'
 
@@ -142,7 +142,7 @@ class RunningProbe:
 
     @property
     def last_words(self) -> str:
-        """What it printed last that is no line of its log: why it ended."""
+        """What it printed last that is no line of its log, or why that cannot be written: why it ended."""
         return self._last or "it printed nothing"
 
     def stop(self) -> None:
@@ -170,6 +170,8 @@ class RunningProbe:
                         self._note(line)
                     elif line.strip():  # of Python or of the engine's client, whose errors come along
                         self._last = line.strip()
+        except OSError as error:  # the disk of the results is full
+            self._last = f"{self._path}: {error}"
         finally:
             with self._changed:
                 self.ended = True

@@ -22,7 +22,7 @@ from sandbox.results.record import (
 from sandbox.results.redaction import mask, mask_variables
 from sandbox.run.counters import status_delta
 from sandbox.run.machine import shared, take_fingerprint
-from sandbox.run.state import BenchRequest, Run
+from sandbox.run.state import NO_LOAD, BenchRequest, Run
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.model import Second
 
@@ -118,15 +118,14 @@ def _node(run: Run, node: StackNode) -> NodeRecord:
 
 
 def _asked(asked: BenchRequest) -> WorkloadRecord:
-    workload, file = asked.workload.workload, asked.workload.file
+    """Of an idle trial only the data: it has no load whose name or options could stand here."""
+    workload, file = asked.workload.workload, None if asked.is_idle else asked.workload.file
     parameters = asked.parameters.model_dump()
     optional = ("tables", "rows_per_table", "distribution", "rate_per_s")
     return WorkloadRecord(
-        name=asked.workload.name,
-        **{
-            name: value if name not in optional or name in workload.uses else None for name, value in parameters.items()
-        },
-        options=workload.options(),
+        name=NO_LOAD if asked.is_idle else asked.workload.name,
+        **{name: value if name not in optional or name in asked.uses else None for name, value in parameters.items()},
+        options={} if asked.is_idle else workload.options(),
         file_name=file.name if file else None,
         file_sha256=file.sha256 if file else None,
         entry=None,

@@ -273,6 +273,11 @@ class Scenario:
 
     parts: tuple[FaultProfile, ...]
 
+    @property
+    def certain(self) -> list[str]:
+        """Names of the faults that come whatever the seed is."""
+        return [step.fault for part in self.parts for step in part.steps if step.fault]
+
     def schedule(self, seed: int = 1) -> Schedule:
         """The steps of all parts. Raises SandboxError (exit 2) where they do not fit together."""
         try:
@@ -284,9 +289,10 @@ class Scenario:
 def scenario_of(
     faults: Sequence[str | Mapping[str, Any]], target: str | None = None, folders: list[Path] = FAULTS
 ) -> Scenario:
-    """Names and steps together: of fault profiles, of faults, and steps as a file has them.
+    """Names and steps together: of fault profiles, of faults or actions, and steps as a file has them.
 
-    ``target``: what those hit that are only named; None: the writer, or what the profile says.
+    ``{named: hang, target: proxy}`` is a name with a target of its own. ``target``: what those hit that are only named;
+    None: the writer, or what the profile says.
 
     Raises SandboxError (exit 2): unknown, not valid, or a profile of several targets where one is given.
     """
@@ -307,14 +313,20 @@ def _no_schedule(error: ValidationError) -> SandboxError:
 
 def _profile_of(given: str | Mapping[str, Any], target: str | None, folders: list[Path]) -> FaultProfile:
     if not isinstance(given, str):
+        if isinstance(given, Mapping) and given.keys() == {"named", "target"}:
+            return _profile_of(given["named"], given["target"], folders)
         return FaultProfile.model_validate({"title": "-", "steps": [given]})
     if given in schedule_names(folders):
         return _aimed(given, named_profile(given, folders), target)
-    if given not in names():
-        what, known = f"there is no fault '{given}'", did_you_mean(given, {*names(), *schedule_names(folders)})
-        raise SandboxError(what, known, "try: make trial FAULT=server-crash")
-    fault_named(given)
-    return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, fault=given, target=target or "writer")])
+    aim = target or "writer"
+    if given in names():
+        fault_named(given)  # says which option it needs, if any
+        return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, fault=given, target=aim)])
+    if given in action_names():
+        action_named(given)
+        return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, action=given, target=aim)])
+    what, known = f"there is no fault '{given}'", {*names(), *action_names(), *schedule_names(folders)}
+    raise SandboxError(what, did_you_mean(given, known), "try: make trial FAULT=server-crash")
 
 
 def _aimed(name: str, profile: FaultProfile, target: str | None) -> FaultProfile:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Protocol
 
 from sandbox.errors import MachineError, SandboxError
+from sandbox.faults.common.breaker import Breaking
 from sandbox.plan.model import MEMBERS
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
+from sandbox.results.statistics.survival import Lasted
 from sandbox.results.store import ResultFolder
 from sandbox.run.counters import ServerState, Usage
 from sandbox.run.judge import Condition, settings_in_effect
@@ -33,7 +35,9 @@ from sandbox.workloads.common.registry import NamedWorkload
 
 LARGEST_SEED = 2**31 - 2
 """sysbench takes a signed 32-bit seed; the warm-up uses the seed plus 1."""
-_AT_WORK = ("writer", "reader")
+NO_LOAD = "noop"
+"""The workload that loads nothing and has no data."""
+AT_WORK = ("writer", "reader")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +64,23 @@ class BenchRequest:
                 "without a proxy its probe knows every server; a load on all members would end with the first of them"
             )
             raise SandboxError(what, known, "try: make trial VIA=writer")
+        if self.trial:
+            refuse_as_companion(self.workload.workload, self.workload.name, self.parameters)
         if self.workload.workload.needs_members and self.via != MEMBERS:
             what = f"tables_per_member needs VIA={MEMBERS}"
             known = "elsewhere no member has connections of its own"
             raise SandboxError(what, known, f"try: make bench VIA={MEMBERS} OPTIONS=tables_per_member=on")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is a trial without a load: its workload is there for its data alone."""
+        return self.trial is not None and not self.trial.loaded
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """Which of TABLES, ROWS, DIST and RATE it uses, by the names of `Parameters`."""
+        uses = self.workload.workload.uses
+        return uses & {"tables", "rows_per_table"} if self.is_idle else uses
 
     @property
     def data_need(self) -> PreparedData | None:
@@ -113,8 +130,10 @@ class StepTimes:
     outcome: str | None = None
     """What an action did, or why it did not."""
     refused: bool = False
-    joined_s: list[float] = field(default_factory=list)
-    """How long each server that an action started took until it was ready, in seconds."""
+    undone: bool = False
+    """Whether the trial is one of something else for that: it was not done, and that is no result of the setup."""
+    joined_s: list[Lasted] = field(default_factory=list)
+    """How long each server that an action started took until it was ready, in seconds; open: it was not, by then."""
 
 
 @dataclass
@@ -195,8 +214,9 @@ class Run(Opening):
     """The machine's fingerprint; a run that gets one does not take it again."""
     files: dict[str, str] = field(default_factory=dict)
     trial: TrialRecord | None = None
-    """This one and the next three: of a run in which something breaks."""
+    """This one and the next four: of a run in which something breaks."""
     timeline: Timeline = field(default_factory=Timeline)
+    breaking: Breaking | None = None
     probe: RunningProbe | None = None
     load: LoadAlongside | None = None
     closing: ExitStack = field(default_factory=ExitStack)
@@ -239,8 +259,6 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
     named, kinds = request.workload, {node.kind for node in nodes if node.group_index == entry.group_index}
     refuse_unfit(named.workload, named.name, kinds, f"stack {stack.name} ({stack.profile})")
-    if request.trial is not None:
-        refuse_as_companion(named.workload, named.name, request.parameters)
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"
@@ -250,7 +268,7 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     ]
     writer = writer_for(entry, servers, roles, stack.name)
     # A server that neither writes nor follows the writer never gets the load's writes.
-    servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in _AT_WORK]
+    servers = [server for server in servers if server.kind == "external" or roles.get(server.name) in AT_WORK]
 
     def keep_series(event: Event) -> None:
         if isinstance(event, Second):

@@ -37,5 +37,5 @@ def chosen_nodes(stack: RunningStack, target: str, via: str | None, seed: int) -
         return choose(target, nodes, roles, "", 0, seed)
     entry = stack.entry_point(via, roles)
     client = next(node.name for node in nodes if node.kind == "client")
-    writer = "" if entry.via == "external" else writer_now(stack, client, entry)
+    writer = entry.node if entry.via == "external" else writer_now(stack, client, entry)
     return choose(target, nodes, roles, writer, entry.group_index, seed)

@@ -3,31 +3,33 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from sandbox.actions.common.registry import action_named
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, SandboxError, states
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.guard import Guard
 from sandbox.results.record import Status
 from sandbox.run.conductor import BACK_S, Conductor
 from sandbox.run.counters import connections_refused, restarted, take_snapshots
-from sandbox.run.judge import states
 from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
 from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Step
-from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, prove_settings
+from sandbox.run.state import AT_WORK, Run, RunEndedError, TrialRequest, followers, prove_settings
 from sandbox.run.trial_result import judge_trial
+from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 
+Started = TypeVar("Started")
 TAIL_S = 6.0
 """The probe goes on for so long after the stack is whole: a brownout ends with five good seconds."""
 PROBE_WEIGHT = 16
 """Of the client node beside a server's 1, while the probe runs; its load gives way within the node (`NICENESS`)."""
-TYPICAL_OUTAGE_S, TYPICAL_RETURN_S, OTHER_S = 5.0, 6.0, 4.0
-"""For the estimate: an outage, from the heal to whole again, and what comes before and after."""
+OTHER_S = 3.0
+"""For the estimate: what comes before the probe and after it."""
 _STATUS: Mapping[ExitCode, Status] = {
     ExitCode.BAD_INPUT: "failed",
     ExitCode.FAILED: "failed",
@@ -73,16 +75,31 @@ def _read_port(stack: RunningStack, entry: EntryPoint) -> list[tuple[str, int]]:
 
 
 def prepare_ledger(run: Run) -> None:
-    """An empty ledger on every server, and the load's data where there is a load.
+    """An empty ledger on every server, and the data of the workload, whether it runs or not.
 
-    Raises RunEndedError where a server that follows the writer does not get it.
+    Raises RunEndedError where a server that is read in the end does not get it.
     """
-    if _trial(run).loaded:
-        run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
+    _refuse_idle(run)
+    run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     session, schema = run.session, schema_of(run.session.entry)
     make_ledger(session, schema)
     if behind := wait_for_readers(session, schema, followers(session.servers, session.writer.node)):
         raise RunEndedError("infra_error", f"the ledger is not on every server: {states(behind)}")
+
+
+def _refuse_idle(run: Run) -> None:
+    """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
+    own = followers(_servers_of_group(run), run.session.writer.node)
+    idle = {node.name: run.roles.get(node.name) or "no role" for node in own if node.has_container}
+    idle = {name: role for name, role in idle.items() if role not in AT_WORK}
+    if idle:
+        option = name_option(run.stack.name)
+        step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
+        raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
+
+
+def _servers_of_group(run: Run) -> list[StackNode]:
+    return [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]
 
 
 def start_probe(run: Run) -> None:
@@ -96,6 +113,8 @@ def start_probe(run: Run) -> None:
         load = TrialLoad(run)
         run.closing.callback(load.stop)
         run.load = load
+    run.breaking = _breaking(run)
+    run.closing.callback(run.breaking.close)
     favour_probe(run)
     run.sampler = Sampler(run.stack, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
     run.closing.enter_context(run.sampler)
@@ -106,7 +125,10 @@ def start_probe(run: Run) -> None:
 
 
 def favour_probe(run: Run) -> None:
-    """Gives the client node precedence where processors are short: a probe that waits for one measures the host."""
+    """Gives the client node precedence where processors are short: a probe that waits for one measures the host.
+
+    The guard is there before: it takes the precedence back where this process is killed.
+    """
     client = run.stack.control(run.session.client)
     run.closing.callback(client.weigh, 1)
     client.weigh(PROBE_WEIGHT)
@@ -114,10 +136,10 @@ def favour_probe(run: Run) -> None:
 
 def break_and_heal(run: Run) -> None:
     """The schedule, then the wait until the stack is whole again, and a tail for what a brownout needs."""
-    trial, probe = _trial(run), _probe(run)
+    trial, probe = _trial(run), _given(run.probe, "the probe")
     clock = probe.clock()
     run.timeline.clock_us = clock.uncertainty_us
-    breaking = _breaking(run)
+    breaking = _given(run.breaking, "the guard")
     conductor = Conductor(run, probe, breaking, clock)
     run.closing.callback(conductor.close)
     run.closing.callback(breaking.close)  # last in, first out: what is broken is healed before anything else ends
@@ -153,9 +175,8 @@ def _breaking(run: Run) -> Breaking:
 
 def read_ledgers(run: Run) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
-    group, schema, roles = run.session.entry.group_index, schema_of(run.session.entry), run.stack.roles()
-    servers = [node for node in run.nodes if node.is_server and node.group_index == group]
-    there, gone = reachable(run.stack, followers(servers, run.session.writer.node))
+    schema, roles = schema_of(run.session.entry), run.stack.roles()
+    there, gone = reachable(run.stack, followers(_servers_of_group(run), run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
     session, behind = run.session, dict[str, str]()
@@ -181,16 +202,26 @@ TRIAL_STEPS: dict[str, Callable[[Run], None]] = {
 }
 
 
-def trial_s(trial: TrialRequest) -> float:
+@dataclass(frozen=True, slots=True)
+class TypicalTimes:
+    """Seconds of an outage whose fault has no length, and from a heal until every node is ready again."""
+
+    outage_s: float
+    return_s: float
+
+
+def trial_s(trial: TrialRequest, typical: TypicalTimes) -> float:
     """About how long a trial takes, without its stack's start: the schedule, the way back, the tail, the ledgers."""
-    ends = [step.end_s or step.at_s + _typical_s(step) for step in trial.schedule.steps]
-    return max(ends, default=0.0) + TYPICAL_RETURN_S + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
+    ends = [_whole_s(step, typical) for step in trial.schedule.steps]
+    return max(ends, default=0.0) + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
 
 
-def _typical_s(step: Step) -> float:
+def _whole_s(step: Step, typical: TypicalTimes) -> float:
+    """When the stack is whole again after a step."""
     if step.action is not None:
-        return action_named(step.action, step.options).typical_s
-    return BACK_S + TYPICAL_OUTAGE_S
+        return step.at_s + action_named(step.action, step.options).typical_s
+    healed_s = step.at_s + typical.outage_s + BACK_S if step.end_s is None else step.end_s
+    return healed_s + typical.return_s
 
 
 def schema_of(entry: EntryPoint) -> str:
@@ -204,7 +235,7 @@ def _trial(run: Run) -> TrialRequest:
     return run.request.trial
 
 
-def _probe(run: Run) -> RunningProbe:
-    if run.probe is None:
-        raise TypeError("the probe was not started")
-    return run.probe
+def _given(started: Started | None, what: str) -> Started:
+    if started is None:
+        raise TypeError(f"{what} was not started")
+    return started

@@ -4,13 +4,16 @@ import csv
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from sandbox.checks.common.model import Evidence, judge_all
-from sandbox.results.record import Metrics, TrialRecord, TrialStep, WritersSeen
+from sandbox.results.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
+from sandbox.results.statistics.survival import Lasted
 from sandbox.results.trial.cluster import cluster_samples, load_change_percent, paused_percent, queue_max
 from sandbox.results.trial.figures import figures_of, nearest_rank
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import Figures, LedgerCounts
-from sandbox.results.trial.observers import writers
+from sandbox.results.trial.observers import UNDATED, elections, writers
 from sandbox.results.trial.probe_log import ProbeLog, read_probe_log
 from sandbox.results.trial.rows import rows_of
 from sandbox.run.ledger import NodeReading
@@ -26,7 +29,8 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no failure of the run.
 
     ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then. Raises
-    RunEndedError where the probe itself was too late to measure anything, or ended before the trial.
+    RunEndedError where the probe itself was too late to measure anything, or ended before the trial, and where an
+    action was not done.
     """
     log = _log(run)
     timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
@@ -35,18 +39,32 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
     first = next(iter(timeline.steps), None)
     broken = first.nodes if first is not None and first.step.action is None else []
-    figures = figures_of(log, t0_us, injections, end_us, broken)
+    acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
+    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0)
+    if any(each.step.fault == UNDATED for each in timeline.steps):
+        figures = figures.model_copy(update={"lag": {}})
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
     counts = _counts(ledger, figures, t0_us)
     healed_us = max((healed or ended for _, ended, healed in injections), default=t0_us)
-    metrics = _metrics(figures, counts, timeline, t0_us)
-    run.metrics = metrics.model_copy(update=_latencies(log, t0_us, healed_us) | _beside(run, log, t0_us, healed_us))
+    metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
+    known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
+    still_open = [name for name, (_, still_open) in lengths.items() if still_open]
+    figures = figures.model_copy(update={"censored": (*figures.censored, *still_open)})
+    run.metrics = metrics.model_copy(update=known)
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
     run.checks += judge_all(_evidence(run, readings, behind, figures, counts, writer))
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
         raise RunEndedError("infra_error", f"the probe was late before the fault (p99 {shown}): the host is too busy")
+    undone = "; ".join(f"{each.step.name} was not done: {each.outcome}" for each in timeline.steps if each.undone)
+    if undone:
+        raise RunEndedError("failed", undone)
+
+
+def probe_was_late(record: Record) -> bool:
+    """Whether a trial measured the host: another one may not."""
+    return record.status == "infra_error" and (record.metrics.lateness_p99_ms or 0.0) > LATEST_MS
 
 
 def _log(run: Run) -> ProbeLog:
@@ -73,11 +91,9 @@ def _t0_us(timeline: Timeline, log: ProbeLog) -> float:
 
 def _counts(ledger: Ledger, figures: Figures, t0_us: float) -> LedgerCounts:
     """The verdicts; those on a split brain only where another writer was elected."""
-    old = next((nodes for at, nodes in reversed(writers(ledger.log.observations)) if at <= t0_us), ())
-    if figures.election_ms is None or len(old) != 1:
-        return ledger.counts()
-    elected_us, resolution_us = t0_us + 1000 * figures.election_ms, 1000 * figures.resolution_ms["election_ms"]
-    return ledger.counts(split_brain(ledger, elected_us, resolution_us, old[0]))
+    elected = elections(ledger.log.observations, t0_us)
+    resolution_us = 1000 * figures.resolution_ms["election_ms"]
+    return ledger.counts(split_brain(ledger, elected, resolution_us) if elected else None)
 
 
 def _evidence(
@@ -99,6 +115,7 @@ def _evidence(
         behind=behind,
         transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
         single_writer=len(at_start) <= 1,
+        elected=figures.election_ms is not None,
         writer=writer,
         refused=_refused(figures),
         refused_by=run.refused,
@@ -122,7 +139,6 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
     return Metrics(
         **{name: getattr(figures, name) for name in named},
         redundancy_ms=None if timeline.whole_us is None else round((timeline.whole_us - t0_us) / 1000, 1),
-        join_ms=max((round(1000 * each, 1) for step in timeline.steps for each in step.joined_s), default=None),
         lag_max_ms=max(lags, default=None),
         write_errors=errors["writes"],
         read_errors=errors["reads"],
@@ -131,11 +147,25 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
     )
 
 
-def _latencies(log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
-    """Of pooled writes due while something was broken; None where so many were never acknowledged."""
+def _join(timeline: Timeline) -> dict[str, Lasted]:
+    """The longest of all joins; still open where any was."""
+    joined = [each for step in timeline.steps for each in step.joined_s]
+    if not joined:
+        return {}
+    longest_s, still_open = max(took_s for took_s, _ in joined), any(still_open for _, still_open in joined)
+    return {"join_ms": (round(1000 * longest_s, 1), still_open)}
+
+
+def _latencies(log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, Lasted]:
+    """Of pooled writes due while something was broken.
+
+    Where so many were never acknowledged it is open, and at least the time-out and the slowest write that was.
+    """
     latencies = log.latency_ms("pooled", t0_us, healed_us)
+    least = max(1000 * float(log.request["timeout_s"]), float(latencies.max(initial=0, where=~np.isinf(latencies))))
     ranks = {f"latency_p{percent}_ms": nearest_rank(latencies, percent) for percent in (50, 95, 99)}
-    return {name: None if ms is None or math.isinf(ms) else round(ms, 3) for name, ms in ranks.items()}
+    known = {name: ms for name, ms in ranks.items() if ms is not None}
+    return {name: (round(least if math.isinf(ms) else ms, 3), math.isinf(ms)) for name, ms in known.items()}
 
 
 def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, float | None]:

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,8 @@ def _load() -> ModuleType:
 
 probe = _load()
 links, observers, streams = probe.links, probe.observers, probe.streams
+NEWEST = (("read_only", "gtid", "last_op", "last_at_us"), [(0, "a:1-5,\nb:7", 17, Decimal("1700000000123456"))])
+"""What a server answers that is asked for its newest row."""
 
 
 def error(code: int) -> Exception:

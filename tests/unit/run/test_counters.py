@@ -1,5 +1,7 @@
 """What servers and nodes count: before and after, and what can be concluded from the difference."""
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,6 +72,30 @@ def test_the_delta_keeps_counters_and_nothing_else() -> None:
         "Questions": 0,
         "wsrep_flow_control_paused": 0.3,
     }
+
+
+@pytest.mark.parametrize(
+    ("uptimes", "between_s", "is_restarted"),
+    [
+        ((10, 25), ((100.0, 100.1), (140.1, 140.2)), True),  # it ran longer after its restart than before
+        ((10, 48), ((100.0, 100.1), (140.1, 140.2)), False),
+        ((10, 50), ((100.0, 110.0), (140.0, 150.0)), False),  # another server answered late
+        ((10, 42), ((100.0, 110.0), (140.0, 150.0)), False),
+        ((10, 10), ((100.0, 100.1), (100.2, 100.3)), False),
+    ],
+)
+def test_a_restart_shows_in_an_uptime_that_grew_less_than_time_went_by(
+    uptimes: tuple[int, int], between_s: tuple[tuple[float, float], ...], is_restarted: bool
+) -> None:
+    both = zip(uptimes, between_s, strict=True)
+    before, after = (replace(snapshot(Uptime=uptime), between_s=asked) for uptime, asked in both)
+    assert restarted(before, after) is is_restarted
+
+
+def test_a_snapshot_knows_when_it_was_taken() -> None:
+    began_s = time.monotonic()
+    state = take_snapshots(FakeStack(), "client1", FakeStack().members)[0]["mysql1"]
+    assert began_s <= state.between_s[0] <= state.between_s[1] <= time.monotonic()
 
 
 def test_a_restart_is_seen_and_its_counters_are_not_used() -> None:

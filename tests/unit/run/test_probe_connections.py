@@ -165,7 +165,7 @@ def test_a_slot_that_may_not_open_a_connection_waits_for_one_of_the_others(serve
     rig = Rig(servers, ["a"], opening_s=60.0, timeout_s=5.0)
     rig.send("pooled")
     shared = rig.connections["pooled"]
-    held = shared._take(rig.pooled.entries[0], "a")
+    held = shared._take(rig.pooled.entries[0])
     waiting = threading.Thread(target=rig.send, args=("pooled",), daemon=True)
     waiting.start()
     waiting.join(0.1)
@@ -180,8 +180,52 @@ def test_a_slot_that_finds_no_connection_in_time_has_sent_nothing(servers: FakeS
     servers.add("a")
     rig = Rig(servers, ["a"], opening_s=60.0)
     rig.send("pooled")
-    rig.connections["pooled"]._take(rig.pooled.entries[0], "a")
+    rig.connections["pooled"]._take(rig.pooled.entries[0])
     assert rig.outcome() == ("failed", "timeout", 1)
+
+
+def test_a_slot_is_not_woken_by_a_connection_of_another_reader(servers: FakeServers) -> None:
+    servers.add("a", "b")
+    rig = Rig(servers, ["a"], ["a", "b"], opening_s=60.0, timeout_s=5.0)
+    pool = rig.connections["reader"]
+    entries = pool._route.entries
+    held = []
+    for entry in entries:
+        rig.send("reader")
+        held.append(pool._take(entry))
+    waiting = [threading.Thread(target=rig.send, args=("reader",), daemon=True) for _ in entries]
+    for thread in waiting:
+        thread.start()
+        thread.join(0.05)
+    pool._put(entries[1], held[1])
+    waiting[1].join(2)
+    assert [thread.is_alive() for thread in waiting] == [True, False]
+    pool._put(entries[0], held[0])
+    waiting[0].join(2)
+    assert not waiting[0].is_alive()
+
+
+def test_an_idle_connection_elsewhere_gives_nobody_a_turn(servers: FakeServers) -> None:
+    _, b = servers.add("a", "b")
+    rig = Rig(servers, ["a"], ["a", "b"], opening_s=60.0)
+    pool = rig.connections["reader"]
+    rig.send("reader")
+    assert rig.node("reader") == "b", "each opens its own"
+    pool._take(pool._route.entries[1])
+    assert [rig.node("reader"), rig.node("reader")] == ["a", "-"] and b.opened == 1
+
+
+def test_nothing_stays_idle_where_the_route_has_left(servers: FakeServers) -> None:
+    a, _ = servers.add("a", "b")
+    rig = Rig(servers, ["a", "b"])
+    pool, other = rig.connections["pooled"], streams.Attempt(0, time.monotonic() + 1)
+
+    def work(link: Any) -> None:
+        pool.run(other, lambda used: None)  # idle since after this operation was sent
+        raise error(1290)
+
+    pool.run(streams.Attempt(0, time.monotonic() + 1), work)
+    assert rig.pooled.position == 1 and a.connections == 0
 
 
 def test_fresh_connections_wait_for_nobody(servers: FakeServers) -> None:

@@ -12,7 +12,7 @@ from sandbox.run import conductor, trial
 from sandbox.run.probe import ProbeRates
 from sandbox.run.schedule import Schedule, Step
 from sandbox.run.state import BenchRequest, TrialRequest
-from sandbox.run.trial import probe_plan, trial_s
+from sandbox.run.trial import TypicalTimes, probe_plan, trial_s
 from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common.model import Parameters
 from sandbox.workloads.common.registry import find_workload
@@ -78,11 +78,12 @@ def test_an_external_server_has_its_own_schema_and_no_observer() -> None:
 
 def test_how_long_a_trial_takes() -> None:
     def lasts(*steps: Step, loaded: bool = False) -> float:
-        return trial_s(TrialRequest(Schedule(steps=list(steps)), loaded=loaded))
+        typical = TypicalTimes(outage_s=3, return_s=7)
+        return trial_s(TrialRequest(Schedule(steps=list(steps)), loaded=loaded), typical)
 
-    rest = trial.TYPICAL_RETURN_S + trial.TAIL_S + trial.OTHER_S
-    assert lasts(Step(at_s=10, fault="hang", for_s=20)) == 30 + rest
-    assert lasts(CRASH) == 10 + conductor.BACK_S + trial.TYPICAL_OUTAGE_S + rest
+    rest = trial.TAIL_S + trial.OTHER_S
+    assert lasts(Step(at_s=10, fault="hang", for_s=20)) == 30 + 7 + rest
+    assert lasts(CRASH) == 10 + 3 + conductor.BACK_S + 7 + rest
     assert lasts(CRASH, Step(at_s=30, action="rejoin")) == 30 + Rejoin().typical_s + rest
     assert lasts(Step(at_s=10, action="join", options={"away_s": 100})) > 110 + rest
     assert lasts(CRASH, loaded=True) - lasts(CRASH) == 10

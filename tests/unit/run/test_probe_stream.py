@@ -205,6 +205,14 @@ def test_a_probe_that_says_nothing_has_no_last_words(tmp_path: Path, stack: Prob
     assert refused.value.known == "it printed nothing"
 
 
+def test_a_log_that_cannot_be_written_says_why_it_ended(stack: ProbedStack) -> None:
+    probe = RunningProbe(stack, "client1", plan(), Path("/dev/full"))
+    stack.stream_of_probe.add(None)
+    with pytest.raises(MachineError) as refused:
+        probe.wait_for_writes()
+    assert refused.value.known == "/dev/full: [Errno 28] No space left on device"
+
+
 def test_writes_that_do_not_come_in_time_are_an_error(
     tmp_path: Path, stack: ProbedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

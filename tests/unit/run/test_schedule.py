@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from sandbox.actions.common.registry import action_names
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.run.schedule import (
     LONGEST_S,
@@ -160,6 +161,7 @@ def test_what_is_wrong_is_reported_with_file_and_line(
         read_profile(path)
     assert refused.value.what == f"{path}:{line} is not a valid fault profile", refused.value.known
     assert message in refused.value.known
+    assert refused.value.next_step == f"try: make trial FAULT={path.stem}   (after fixing the file)"
     assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3
 
 
@@ -308,6 +310,20 @@ def test_what_is_only_named_hits_the_target(tmp_path: Path) -> None:
     assert [step.target for step in steps] == ["proxy", "proxy", "writer"] and steps[0].for_s == 3
 
 
+def test_a_name_with_a_target_of_its_own_hits_that(tmp_path: Path) -> None:
+    write(tmp_path, "title: T\nsteps:\n  - {at: 5s, fault: hang, for: 3s}\n", "hang")
+    aimed = [{"named": "hang", "target": "proxy"}, {"named": "reset", "target": "all"}]
+    steps = scenario_of([*aimed, "unplug"], "one-reader", folders=[tmp_path]).schedule().steps
+    assert [(step.at_s, step.target) for step in steps] == [(5, "proxy"), (10, "all"), (10, "one-reader")]
+
+
+@pytest.mark.parametrize("name", [name for name in action_names() if name != "rolling-upgrade"])
+def test_every_action_may_be_only_named(name: str, tmp_path: Path) -> None:
+    assert scenario_of([name], "one-reader", [tmp_path]).schedule().steps == [
+        Step(at_s=10, action=name, target="one-reader")
+    ]
+
+
 def test_each_seed_draws_steps_of_its_own_from_what_was_read_once(tmp_path: Path) -> None:
     path = write(tmp_path, DRAWN, "drawn")
     scenario, profile = scenario_of(["drawn", {"at": "60m", "fault": "unplug"}], folders=[tmp_path]), read_profile(path)
@@ -329,6 +345,8 @@ def test_the_target_of_random_steps_is_replaced_where_they_have_one(tmp_path: Pa
     [
         (["mien"], None, "there is no fault 'mien'", "did you mean 'mine'?"),
         (["sql"], None, "the fault sql needs statement", "what breaks it"),
+        (["rolling-upgrade"], None, "the action rolling-upgrade needs to", "version to upgrade to"),
+        (["rejion"], None, "there is no fault 'rejion'", "did you mean 'rejoin'?"),
         (["mine"], "proxy", "the fault profile mine takes no target", "it has several of its own: one-reader, writer"),
         ([], None, "these faults are no schedule: steps", "at least 1 item"),
         (["hang", "hang"], None, "these faults are no schedule: steps.1", "hang of writer at 10s overlaps"),

@@ -71,11 +71,10 @@ def test_what_there_is_none_of_is_bad_input(target: str, via: str | None, what: 
     assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
 
 
-def test_a_server_of_somebody_else_is_not_written_to() -> None:
+@pytest.mark.parametrize("target", ["writer", "all", "external1"])
+def test_an_external_server_is_the_writer_without_a_write(target: str) -> None:
     made = stack(
         members=[server("external1", "external", has_container=False), CLIENT],
         entry=EntryPoint("external1", "db.example.com", 3306, 1, "external"),
     )
-    with pytest.raises(SandboxError, match="external1 has no container here"):
-        chosen_nodes(made, "writer", None, 1)
-    assert not made.asked
+    assert chosen_nodes(made, target, None, 1) == ["external1"] and not made.asked

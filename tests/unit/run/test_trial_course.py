@@ -1,5 +1,6 @@
 """The course of a trial on a stack without Docker: addresses, targets, a load, an operator, chance."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from sandbox.faults.common.breaker import Injection
 from sandbox.run import conductor
 from sandbox.run.schedule import FaultProfile, Scenario, Step
-from unit.run.trial_runs import trial_of, try_once
+from sandbox.run.targets import chosen_nodes
+from sandbox.stack.protocol import EntryPoint
+from unit.fake_stack import CLIENT, server
+from unit.run.trial_runs import checks_of, trial_of, try_once
 from unit.run.trial_world import ADDRESSES, FakeBreaking, TrialStack, World
 
 
@@ -69,12 +74,137 @@ def test_where_no_write_gets_through_a_target_means_what_it_meant_last(
     assert [request.nodes for request in breaking.requests.values()] == [["mysql1"], ["mysql1"]]
 
 
+def test_a_step_that_is_prepared_late_delays_no_heal(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    healed = threading.Event()
+
+    class Late(FakeBreaking):
+        def heal(self, key: str) -> int:
+            healed.set()
+            return super().heal(key)
+
+    def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
+        assert target != "replica1" or healed.wait(10), "the heal of the first waited for the second"
+        return chosen_nodes(stack, target, *given)
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    steps = [Step(at_s=10, fault="hang", for_s=2.5), Step(at_s=12, fault="hang", target="replica1", for_s=2)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=Late(world))
+    assert record.status == "ok"
+    assert world.events[:3] == ["inject 0 at 10.00", "heal 0 at 12.50", "inject 1 at 12.50"]
+
+
+def test_no_step_overtakes_one_that_is_prepared_late(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quorum is not forced before the majority is lost."""
+
+    def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
+        if target == "writer":
+            threading.Event().wait(0.3)
+        return chosen_nodes(stack, target, *given)
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=10.01, fault="hang", target="replica1", for_s=2)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
+    assert record.status == "ok"
+    assert [event.split(" at ")[0] for event in world.events[:2]] == ["inject 0", "inject 1"]
+
+
+def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prepared 8 s late; the second one is prepared in time from then on, and healed before the third begins."""
+    prepared: list[float] = []
+
+    def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
+        prepared.append(round(world.probe_us / 1e6 - 0.5))
+        while len(prepared) == 1 and world.probe_us < 10_500_000:
+            threading.Event().wait(0.001)
+        if len(prepared) == 1:
+            world.sleep(8)
+        return chosen_nodes(stack, target, *given)
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    steps = [Step(at_s=at_s, fault="hang", for_s=2.1) for at_s in (10, 14.3, 16.4)]
+    steps.append(Step(at_s=25, action="rolling-restart", target="replica1"))
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
+    assert prepared[:2] == [9, 21]
+    assert world.events[:6] == [
+        "inject 0 at 18.00", "heal 0 at 20.10", "inject 1 at 22.30", "heal 1 at 24.40", "inject 2 at 24.40",
+        "heal 2 at 26.50",
+    ]  # fmt: skip
+    began = [step.began_ms / 1000 for step in trial_of(record).steps]
+    assert [at - began[0] for at in began] == pytest.approx([0, 4.3, 6.4, 15], abs=0.02)
+
+
+def test_a_fault_lasts_from_the_start_of_its_injection(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(FakeBreaking):
+        def inject(self, key: str) -> Injection:
+            world.sleep(20)  # the guard writes it down first
+            return super().inject(key)
+
+    steps = [Step(at_s=10, fault="hang", for_s=15)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=Slow(world, outage_s=None))
+    assert world.events[:2] == ["inject 0 at 30.00", "heal 0 at 45.00"]
+    assert record.metrics.rto_ms == pytest.approx(15_000, abs=100)
+
+
 def test_somebody_else_breaks_it_by_hand(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     breaking = FakeBreaking(world)
     steps = [Step(at_s=10, fault="by-hand", for_s=5)]
     record, _, said = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking)
     assert record.status == "ok" and "trial: break mysql1 now" in said
     assert not breaking.requests and trial_of(record).steps[0].healed_ms is not None
+
+
+@pytest.fixture
+def external(world: World, monkeypatch: pytest.MonkeyPatch) -> TrialStack:
+    """A stack of one external server, which does in place of mysql1."""
+    monkeypatch.setitem(ADDRESSES, "external1", ADDRESSES["mysql1"])
+    world.rows["external1"] = world.rows["mysql1"]
+    stack = TrialStack(world, entry=EntryPoint("external1", ADDRESSES["mysql1"], 3306, 1, "external", schema="shop"))
+    stack.gtids["external1"] = stack.gtids["mysql1"]
+    stack.role_of = {}
+    stack.members = [server("external1", "external", has_container=False, host=ADDRESSES["mysql1"], topology=None)]
+    stack.members.append(CLIENT)
+    return stack
+
+
+def test_an_external_server_is_broken_by_a_statement(
+    world: World, external: TrialStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    breaking = FakeBreaking(world, outage_s=None)
+    options = {"statement": "SET GLOBAL super_read_only = ON", "heal_statement": "SET GLOBAL super_read_only = OFF"}
+    steps = [Step(at_s=10, fault="sql", for_s=5, options=options)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=external)
+    assert record.status == "ok", record.reason
+    (request,) = breaking.requests.values()
+    assert (request.fault, request.options, list(request.nodes)) == ("sql", options, ["external1"])
+    ledger = trial_of(record).ledger
+    assert ledger and ledger.acked > 500 and ledger.lost and ledger.lost.count == 0
+    assert record.metrics.rto_ms == pytest.approx(5000, abs=100)
+    assert checks_of(record)["lost"] == "pass"
+
+
+def test_an_external_server_is_broken_by_hand(
+    world: World, external: TrialStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [Step(at_s=10, fault="by-hand", for_s=5)]
+    record, _, said = try_once(world, tmp_path, monkeypatch, steps=steps, stack=external)
+    assert record.status == "ok" and "trial: break external1 now" in said
+
+
+def test_an_action_on_an_external_server_is_refused(
+    world: World, external: TrialStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [Step(at_s=10, action="promote")]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, stack=external)
+    assert record.status == "failed"
+    assert record.reason == "the action promote cannot be done: its group has no server with a container here"
 
 
 def test_a_load_runs_beside_the_probe(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +219,19 @@ def test_a_load_runs_beside_the_probe(world: World, tmp_path: Path, monkeypatch:
     commands = [argv for argv in stack.streamed if "run" in argv]
     assert all(argv[:3] == ["nice", "-n", "10"] for argv in commands)
     assert all("--rate=134" in argv for argv in commands[1:]) and "--rate=134" not in commands[0]
+
+
+def test_an_idle_trial_has_the_data_of_its_workload_and_no_load(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only")
+    assert record.status == "ok", record.reason
+    asked = record.workload
+    assert asked.preparation is not None and asked.preparation.tables == 2 and "prepare_log" in record.files
+    assert (asked.name, asked.tables, asked.rows_per_table, asked.options) == ("noop", 2, 1000, {})
+    assert asked.distribution is None and trial_of(record).load_starts is None
+    assert not [argv for argv in stack.streamed if "run" in argv]
 
 
 def test_what_is_random_is_drawn_from_the_seed_of_the_run(

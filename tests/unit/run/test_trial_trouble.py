@@ -1,17 +1,20 @@
 """A trial that goes wrong, on a stack without Docker: what ends it, what is healed all the same, what it says."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.faults.common.breaker import Injection
 from sandbox.run import conductor, probe
 from sandbox.run.bench import EXIT_CODES
 from sandbox.run.schedule import Step
 from sandbox.run.trial import refusals
-from unit.fake_stack import PASSWORD
+from unit.fake_stack import PASSWORD, server
 from unit.run.trial_runs import trial_of, try_once
-from unit.run.trial_world import FakeBreaking, TrialStack, World
+from unit.run.trial_world import FakeBreaking, FakeControl, TrialStack, World
 
 
 def test_writes_that_never_come_back_are_censored_and_healed_in_the_end(
@@ -51,6 +54,35 @@ def test_ctrl_c_heals_before_all_else_ends(world: World, tmp_path: Path, monkeyp
     assert (record.status, record.reason) == ("interrupted", "interrupted during faults")
     assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
     assert [each.partition(" at")[0] for each in world.events] == ["inject 0", "heal 0", "probe closed"]
+
+
+def test_a_second_ctrl_c_while_it_heals_leaves_a_record(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(FakeBreaking):
+        def close(self) -> None:
+            raise KeyboardInterrupt
+
+    world.interrupt_at_s = 11.5
+    record, folder, _ = try_once(world, tmp_path, monkeypatch, breaking=Interrupted(world))
+    assert record.status == "interrupted" and (folder / "record.json").exists()
+    assert record.reason == "interrupted during faults; interrupted while the run was closed"
+    assert world.events[-1] == "probe closed", "the rest ends all the same"
+
+
+def test_a_node_that_the_trial_ended_is_no_reason_for_what_fails_later(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, breaking = TrialStack(world), FakeBreaking(world)
+
+    def inject(key: str, inject: Callable[[str], Injection] = breaking.inject) -> Injection:
+        stack.dead["replica1"] = "exited (137)"
+        return inject(key)
+
+    monkeypatch.setattr(breaking, "inject", inject)
+    steps = [Step(at_s=10, fault="host-loss", target="replica1", for_s=30), Step(at_s=15, fault="hang", target="proxy")]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=stack)
+    assert (record.status, record.reason) == ("failed", "the stack has no target 'proxy': its group has no proxy")
 
 
 def test_what_cannot_be_healed_after_ctrl_c_is_in_the_reason(
@@ -143,6 +175,26 @@ def test_a_load_that_does_not_work_fails_the_run_before_any_fault(
     record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only", loaded=True)
     assert record.status == "failed" and world.probe is None and not world.events
     assert str(record.reason).startswith("the load does not work before any fault: ") and "2003" in str(record.reason)
+
+
+@pytest.mark.parametrize(("role", "said"), [("stale", "stale"), (None, "no role")])
+def test_a_server_that_would_keep_an_earlier_ledger_ends_the_run_before_anything_is_done(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: Literal["stale"] | None, said: str
+) -> None:
+    stack = TrialStack(world, role_of={"mysql1": role, "replica1": "writer"})
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert record.status == "infra_error" and not [text for _, text in stack.asked if "TABLE" in text]
+    assert str(record.reason).startswith(f"a server neither writes nor follows the writer: mysql1: {said} (make ps ")
+
+
+def test_independent_servers_have_nothing_to_follow(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world, role_of={"mysql1": "writer", "replica1": "reader", "mysql2": None})
+    stack.members.insert(1, server("mysql2"))
+    stack.controls["mysql2"] = FakeControl("mysql2", "172.18.0.4")
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert record.status == "ok"
 
 
 def test_a_silent_server_at_the_start_is_an_infra_error(

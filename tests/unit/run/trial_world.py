@@ -107,6 +107,8 @@ class World:
         self.back_us: int | None = None
         """When writes are taken again, whatever is healed."""
         self.late_us = 200
+        self.replicating = "Yes/Yes"
+        """State of the replica's threads."""
         self.rows: dict[str, set[int]] = {name: set() for name in ADDRESSES}
         self.losing = False
         """Whether what is acknowledged now is not kept."""
@@ -189,8 +191,9 @@ class World:
 
     def _observe(self, node: str) -> None:
         assert self.probe
-        answer = {"read_only": int(node != "mysql1"), "role": None, "error": None, "last_at_us": None}
-        self.probe.print("s", node, self.probe_us, json.dumps(answer))
+        state = None if node == "mysql1" else self.replicating
+        answer = {"read_only": int(node != "mysql1"), "role": None, "error": None, "state": state}
+        self.probe.print("s", node, self.probe_us, json.dumps({**answer, "last_at_us": self.probe_us}))
 
 
 class FakeBreaking(Breaking):

@@ -74,7 +74,8 @@ class LineWriter:
     def __init__(self, write: Callable[[bytes], None], gone: Callable[[], None]) -> None:
         self._write, self._gone = write, gone
         self._lines: deque[str] = deque()
-        self._closed = threading.Event()
+        self._closed = False
+        self._urgent = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -82,15 +83,23 @@ class LineWriter:
         """One event; a field must contain neither a tab nor a line end."""
         self._lines.append("\t".join(map(str, fields)) + "\n")
 
+    def line_now(self, *fields: object) -> None:
+        """One event whose reader waits for it: it is written at once, with those before it."""
+        self.line(*fields)
+        self._urgent.set()
+
     def close(self, *fields: object) -> None:
         """Writes the last line; what comes later is not written."""
-        self._closed.set()
+        self._closed = True
+        self._urgent.set()
         self._thread.join()
         self.line(*fields)
         self._flush()
 
     def _follow(self) -> None:
-        while not self._closed.wait(FLUSH_S):
+        while not self._closed:
+            self._urgent.wait(FLUSH_S)
+            self._urgent.clear()
             self._flush()
 
     def _flush(self) -> None:
@@ -205,21 +214,21 @@ def slots_of(
 
 
 def obey(
-    commands: Iterable[str], addresses: dict[str, str], line: streams.Log, clock: streams.Clock, ending: Ending
+    commands: Iterable[str], addresses: dict[str, str], lines: LineWriter, clock: streams.Clock, ending: Ending
 ) -> None:
     """Does what the input says, until it ends; then everything ends."""
     for command in commands:
         now_us = clock()
         match command.split():
             case ["clock", token]:
-                line("c", token, now_us)
+                lines.line_now("c", token, now_us)
             case ["address", node, address] if node in addresses:
                 addresses[node] = address
-                line("n", now_us, f"{node} is now at {address}")
+                lines.line("n", now_us, f"{node} is now at {address}")
             case ["stop"]:
                 ending.stopped.set()
             case words:
-                line("n", now_us, f"not understood: {' '.join(words)}")
+                lines.line("n", now_us, f"not understood: {' '.join(words)}")
     ending.end_now()
 
 
@@ -234,7 +243,7 @@ def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes
     start_us = clock() + FIRST_SLOT_US
     every = slots_of(request, shared, addresses, ending, start_us)
     root = account(request["root_file"], request["schema"])
-    begin(obey, commands, addresses, lines.line, clock, ending)
+    begin(obey, commands, addresses, lines, clock, ending)
     for target in request["observe"]:
         follow = observers.Observer(target, root, addresses).follow
         begin(follow, request["observe_interval_s"], lines.line, clock, ending.finished)

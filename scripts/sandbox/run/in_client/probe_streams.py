@@ -1,6 +1,7 @@
 """Runs in the client node beside probe.py: connections that follow a failover, what is sent and how it is judged."""
 
 import itertools
+import math
 import random
 import threading
 import time
@@ -131,8 +132,8 @@ class Memory:
 class Shared(NamedTuple):
     """What all streams of a probe have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT.
 
-    ``opening_s``: a pool opens no two connections closer together: hundreds at once would be the overload that it
-    measures. A slot that finds none waits for one of the others.
+    ``opening_s``: a pool opens no two connections to an entry closer together: hundreds at once would be the overload
+    that it measures. A slot that finds none waits for one of the others.
     """
 
     log: Log
@@ -159,9 +160,12 @@ class Connections:
         self._name, self._who, self._route, self._addresses = name, who, route, addresses
         self._shared, self._steers = shared, steers
         self._idle: dict[Entry, deque[tuple[int, links.Link]]] = {entry: deque() for entry in route.entries}
-        self._changed = threading.Condition()
-        """Its lock guards what is idle; notified when there is one more, or another entry."""
-        self._opened_s = float("-inf")
+        self._lock = threading.Lock()
+        """Guards what is idle."""
+        every = threading.Condition(self._lock)
+        self._changed = {entry: threading.Condition(self._lock) if route.in_turn else every for entry in route.entries}
+        """Notified when there is one more idle, or another entry. In turn, a slot waits for its own entry alone."""
+        self._opened_s = dict.fromkeys(route.entries, -math.inf)
 
     def run(self, attempt: Attempt, work: Callable[[links.Link], Any]) -> tuple[Any, links.Code, int]:
         """What ``work`` returned, or None with the error's code; and when that was, µs."""
@@ -203,61 +207,65 @@ class Connections:
 
         Only a slot that has just come may open one: it has its whole time-out for that. The others wait.
         """
-        if self._name == "fresh" or attempt.connects or self._is_turn():
-            entry = self._route.entry(attempt.position)
-            return self._take(entry, self._addresses[entry.node])
-        while True:
-            entry = self._route.entry(attempt.position)
-            if idle := self._take(entry, self._addresses[entry.node]):
-                return idle
-            with self._changed:
-                left_s = attempt.deadline_s - time.monotonic()
-                if left_s <= 0:
-                    raise TimeoutError("timed out")
-                if not self._idle[entry]:
-                    self._changed.wait(left_s)
-            if not self._route.in_turn:
-                attempt.position = self._route.next()
+        entry = self._route.entry(attempt.position)
+        idle = self._take(entry)
+        if idle or self._name == "fresh" or attempt.connects or self._is_turn(entry):
+            return idle
+        while not (idle := self._take(self._route.entry(attempt.position))):
+            self._wait(attempt)
+        return idle
 
-    def _is_turn(self) -> bool:
-        with self._changed:
+    def _wait(self, attempt: Attempt) -> None:
+        entry = self._route.entry(attempt.position)
+        with self._lock:
+            left_s = attempt.deadline_s - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError("timed out")
+            if not self._idle[entry]:
+                self._changed[entry].wait(left_s)
+        if not self._route.in_turn:
+            attempt.position = self._route.next()
+
+    def _is_turn(self, entry: Entry) -> bool:
+        with self._lock:
             now_s = time.monotonic()
-            turn = now_s - self._opened_s >= self._shared.opening_s
-            if turn and not any(self._idle.values()):
-                self._opened_s = now_s
+            turn = now_s - self._opened_s[entry] >= self._shared.opening_s
+            if turn:
+                self._opened_s[entry] = now_s
         return turn
 
-    def _take(self, entry: Entry, address: str) -> links.Link | None:
+    def _take(self, entry: Entry) -> links.Link | None:
         idle = self._idle[entry]
         self._drop(entry, self._shared.clock() - KEPT_US)
         while True:
-            with self._changed:
+            with self._lock:
                 link = idle.pop()[1] if idle else None
-            if link is None or link.address == address:
+            if link is None or link.address == self._addresses[entry.node]:
                 return link
             link.close()
 
     def _put(self, entry: Entry, link: links.Link) -> None:
         if self._name != "fresh" and (self._route.in_turn or entry == self._route.entry(self._route.position)):
-            with self._changed:
+            with self._lock:
                 self._idle[entry].append((self._shared.clock(), link))
-                self._changed.notify()
+                self._changed[entry].notify()
         else:
             link.close()
 
     def _failed(self, attempt: Attempt) -> None:
         """What was idle since before the operation is taken for broken, too: a pool would test it before its use."""
         entry = self._route.entry(attempt.position)
-        self._drop(entry, attempt.sent_us)
-        if self._steers and self._route.move_on(attempt.position) and len(self._route.entries) > 1:
-            with self._changed:
-                self._changed.notify_all()
+        moves = self._steers and self._route.move_on(attempt.position) and len(self._route.entries) > 1
+        self._drop(entry, math.inf if moves else attempt.sent_us)
+        if moves:
+            with self._lock:
+                self._changed[entry].notify_all()
             text = f"{self._name}: {entry.node} failed, next is {self._route.entry(attempt.position + 1).node}"
             self._shared.log("n", self._shared.clock(), text)
 
-    def _drop(self, entry: Entry, before_us: int) -> None:
+    def _drop(self, entry: Entry, before_us: float) -> None:
         dropped, idle = [], self._idle[entry]
-        with self._changed:
+        with self._lock:
             while idle and idle[0][0] < before_us:
                 dropped.append(idle.popleft()[1])
         for link in dropped:
