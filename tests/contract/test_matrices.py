@@ -45,6 +45,23 @@ def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Pa
         assert any(condition.holds_for(cell.levels) for cell in matrix.all_cells())
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
+    matrix = read_matrix(path)
+    for cell in matrix.all_cells():
+        changes = [matrix.common, *(matrix.factors[factor][level] for factor, level in cell.levels.items())]
+        asked = [each for change in changes for each in change.faults or ()]
+        broken = [each.get("named", each) if isinstance(each, dict) else each for each in cell.change.faults or ()]
+        assert asked == broken, cell.name
+
+
+def test_every_cell_of_join_joins() -> None:
+    matrix = read_matrix(yaml_files(MATRICES)["join"])
+    for cell in matrix.all_cells():
+        trial = load_of(cell, matrix).trial
+        assert trial and "join" in [step.name for step in trial.schedule.steps], cell.name
+
+
 def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:
     cells = list(read_matrix(yaml_files(MATRICES)["threadpool-vs-multiplexing"]).all_cells())
     assert {cell.change.expression.split("+")[0] for cell in cells} == {"gr1@9.7"}

@@ -152,7 +152,7 @@ def test_the_plan_is_shown_before_it_starts(mine: str, as_json: bool, capsys: py
 
 
 @pytest.mark.parametrize(
-    ("given", "blocks"), [({"trials": 7}, 7), ({"blocks": 8, "trials": 7}, 8), ({"blocks": 8}, 8), ({}, 10)]
+    ("given", "blocks"), [({"trials": 7}, 7), ({"blocks": 8, "trials": 8}, 8), ({"blocks": 8}, 8), ({}, 10)]
 )
 def test_trials_are_the_blocks_of_a_matrix_with_faults(
     mine: str, given: dict[str, Any], blocks: int, capsys: pytest.CaptureFixture[str]
@@ -183,11 +183,46 @@ def test_where_nothing_is_left_to_be_compared_no_baseline_is_measured(
     assert refused.value.lines() == [
         "no comparison of the matrix mine can run here",
         "2 of 4 cells cannot run; commits-durable.threads-1: not available here: x:1",
-        "try: make matrix MATRIX=mine PLAN=1 (shows what can)",
+        f"try: make matrix MATRIX={mine} PLAN=1 (shows what can)",
     ]
     lost.pop("commits-durable.threads-1")
     with pytest.raises(SandboxError, match="interrupted"):
         run_typed(mine)
+
+
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [
+        ({"seconds": 0}, "SECONDS=1"),
+        ({"blocks": 0}, "BLOCKS=1"),
+        ({"trials": 0}, "TRIALS=1"),
+        ({"blocks": 0, "trials": 3}, "BLOCKS=1"),
+        ({"blocks": 201}, "BLOCKS=200"),
+        ({"trials": 272}, "TRIALS=200"),
+        ({"blocks": 3, "trials": 10}, "TRIALS=10"),
+        ({"only": "commit=durable"}, "ONLY='commits=relaxed,durable'"),
+        ({"only": "threads=1@8.4"}, "PLAN=1"),
+        ({"only": "commits=relaxed"}, "PLAN=1"),
+    ],
+)
+def test_the_next_step_takes_a_file_by_its_path(mine: str, given: dict[str, Any], step: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        matrix.command(mine, **given)
+    assert refused.value.next_step == f"try: make matrix MATRIX={mine} {step}"
+
+
+def test_the_next_step_takes_a_shipped_matrix_by_its_name() -> None:
+    with pytest.raises(SandboxError) as refused:
+        matrix.command("quick", blocks=0, warmup=-1)
+    assert refused.value.next_step == "try: make matrix MATRIX=quick WARMUP=0"
+
+
+def test_a_calibration_that_cannot_run_here_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    lose(monkeypatch, {"variant-A": "not available here: x:1"})
+    with pytest.raises(SandboxError) as refused:
+        calibrate.run(A_AGAINST_A, 24, as_json=False)
+    profile = A_AGAINST_A.canary_of.change.expression
+    assert refused.value.next_step == f"try: make plan PROFILE={profile}   (shows its images)"
 
 
 def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(

@@ -2,7 +2,10 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from sandbox.commands.matrix import experiment_data, experiment_lines
 from sandbox.experiment.definition import Matrix
@@ -40,6 +43,14 @@ def test_the_plan_says_what_needs_a_stack_of_its_own_and_how_long_it_takes() -> 
     assert "6 comparisons at once: a single difference among them needs 8 blocks" in text
     assert "WARNING" not in text
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(("threads", "said"), [(0, "2 s + their work at"), (16, "2 + 10 s (or their work) at")])
+def test_runs_that_end_with_their_work_are_not_called_runs_of_some_seconds(threads: int, said: str) -> None:
+    made = experiment()
+    by_work = lambda cell: SimpleNamespace(trial=None, work_s=9.0 if cell.change.threads > threads else None)  # noqa: E731
+    text = "\n".join(experiment_lines(resolved(made, by_work, blocks=8), Estimate(700, None)))
+    assert f"8 blocks: 56 runs of {said}" in text
 
 
 def test_long_questions_and_long_lists_of_what_is_left_out_are_wrapped() -> None:

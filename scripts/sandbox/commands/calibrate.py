@@ -17,7 +17,7 @@ from sandbox.experiment.selection import Experiment
 from sandbox.report.text import text_table
 from sandbox.results.calibration import canary_differences, kind_of_canary
 from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS, margin_of
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS, MOST_BLOCKS, margin_of
 from sandbox.run.machine import calibration_path, change_calibration
 
 HELP = ("figures", 5)
@@ -79,7 +79,7 @@ def command(
     threads: Annotated[int, typer.Option(min=1, help="Client threads (8).")] = 8,
     seconds: Annotated[int, typer.Option(min=1, help="Measured seconds per run (5).")] = 5,
     warmup: Annotated[int, typer.Option(min=0, help="Seconds of warm-up before each run, discarded (1).")] = 1,
-    pairs: Annotated[int, typer.Option(min=6, help="A/A pairs (24).")] = 24,
+    pairs: Annotated[int, typer.Option(min=6, max=MOST_BLOCKS, help="A/A pairs (24).")] = 24,
     json: Json = False,
 ) -> int:
     """Measure the noise of this host in A/A pairs, which sets the margin of verdicts."""

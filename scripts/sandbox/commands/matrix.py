@@ -22,12 +22,19 @@ from sandbox.experiment.selection import Experiment, cell_data
 from sandbox.places import RESULTS
 from sandbox.report.text import duration, text_table, wrapped
 from sandbox.results.compare import Known
-from sandbox.results.statistics.verdict import blocks_for_one
+from sandbox.results.statistics.verdict import MOST_BLOCKS, blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import Progress, Second
 
 HELP = ("figures", 3)
+
+_BOUNDS = {
+    "seconds": (1, sys.maxsize),
+    "warmup": (0, sys.maxsize),
+    **dict.fromkeys(("blocks", "trials"), (1, MOST_BLOCKS)),
+}
+"""The least and the most that each may be."""
 
 _SHOWN_STEPS = ("start", "host check")
 """The steps of a matrix's runs that are shown; the others take a moment."""
@@ -44,13 +51,18 @@ def run(resolved: Resolved, as_json: bool) -> int:
 
 
 def _adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
-    """The matrix with the values from the command line. Raises SandboxError (exit 2) for a number that is too small."""
-    least = {"seconds": 1, "warmup": 0, "blocks": 1}
+    """The matrix with the values from the command line. Raises SandboxError (exit 2) for a number out of bounds."""
     changes = {name: value for name, value in given.items() if value is not None}
     for name, value in changes.items():
-        if value < least[name]:
-            step = f"try: make matrix MATRIX={matrix.name} {name.upper()}={least[name]}"
-            raise SandboxError(f"{name.upper()}={value} is not valid", f"at least {least[name]}", step)
+        least, most = _BOUNDS[name]
+        if (bound := min(max(value, least), most)) != value:
+            known = f"at least {least}" if value < least else f"at most {most}: exact tests take no more blocks"
+            step = f"try: {matrix.command} {name.upper()}={bound}"
+            raise SandboxError(f"{name.upper()}={value} is not valid", known, step)
+    trials = changes.pop("trials", None)
+    if trials is not None and changes.setdefault("blocks", trials) != trials:
+        what = f"BLOCKS={changes['blocks']} and TRIALS={trials} contradict each other"
+        raise SandboxError(what, "TRIALS= is another word for BLOCKS=", f"try: {matrix.command} TRIALS={trials}")
     return matrix.model_copy(update=changes)
 
 
@@ -189,9 +201,8 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
     needed = blocks_for_one(tests)
     cells = len(experiment.cells) - len(resolved.skipped)
     number = (cells + 1) * blocks
-    trials = any(getattr(cell.load, "trial", None) for cell in resolved.cells.values())
-    runs = f"{number} trials" if trials else f"{number} runs of {matrix.warmup} + {matrix.seconds} s"
-    lines = [f"{cells} cells and the canary, {blocks} blocks: {runs} at depth {matrix.depth}"]
+    of_blocks = "1 block" if blocks == 1 else f"{blocks} blocks"
+    lines = [f"{cells} cells and the canary, {of_blocks}: {_runs(resolved, number)} at depth {matrix.depth}"]
     if expected.resumes:
         name, done = expected.resumes
         lines += [f"resumes results/{name}: {done} of {number} runs are done (NEW=1 starts from scratch)"]
@@ -200,10 +211,22 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
         lines[0] += f", about {duration(expected.seconds)}"
     lines.append(f"{tests} comparisons at once: a single difference among them needs {needed} blocks")
     if blocks < needed:
-        lines.append(f"WARNING: with {blocks} blocks a single difference cannot be called real (BLOCKS={needed})")
+        lines.append(f"WARNING: with {of_blocks} a single difference cannot be called real (BLOCKS={needed})")
     for name, levels in experiment.left_out.items():
         lines += wrapped(", ".join(levels), f"left out: {name} ")
     return lines
+
+
+def _runs(resolved: Resolved, number: int) -> str:
+    """How many runs of which length: the clock's, or that of their work."""
+    loads, matrix = [cell.load for cell in resolved.cells.values()], resolved.experiment.matrix
+    if resolved.has_trials:
+        return f"{number} trials"
+    by_work = [getattr(load, "work_s", None) is not None for load in loads]
+    if by_work and all(by_work):
+        return f"{number} runs of {matrix.warmup} s + their work"
+    also = " (or their work)" if any(by_work) else ""
+    return f"{number} runs of {matrix.warmup} + {matrix.seconds} s{also}"
 
 
 def command(
@@ -221,7 +244,7 @@ def command(
 ) -> int:
     """Run a matrix of factors and report which differences are real."""
     path = matrix_path(either(which, matrix, "MATRIX"))
-    adjusted = _adjusted(read_matrix(path), {"seconds": seconds, "warmup": warmup, "blocks": blocks or trials})
+    adjusted = _adjusted(read_matrix(path), {"seconds": seconds, "warmup": warmup, "blocks": blocks, "trials": trials})
     resolved = replace(resolve_file(adjusted, path, only), seed=seed, afresh=new)
     if not plan:
         return run(resolved, json)

@@ -128,7 +128,8 @@ def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, T
             continue
         t0_ms = trial.end_ms if trial.t0_ms is None else trial.t0_ms
         samples = cluster_samples(result.samples(record), log.began_utc_s)
-        found[name] = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms, samples)
+        series = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms, samples)
+        found[name] = series if trial.figures and trial.figures.lag else replace(series, lag_ms={})
     return found
 
 

@@ -25,6 +25,9 @@ from sandbox.stack.up import UpOptions, up
 from sandbox.workloads.common.model import Event, PreparedData, WorkloadError
 from sandbox.workloads.common.prepared import ROWS_SEED
 
+_MADE = 2
+"""Of the way in which data is made and kept: one more where what was kept before must be made again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -67,7 +70,7 @@ def needs_kept(benches: Iterable[BenchRequest]) -> list[PreparedData]:
 
 def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
     """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its hash)."""
-    identity = [stack, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
+    identity = [stack, _MADE, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 

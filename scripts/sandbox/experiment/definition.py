@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from sandbox.plan.images import Text
 from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.results.manifest import Adjustment, Depth
+from sandbox.results.statistics.verdict import MOST_BLOCKS
 from sandbox.run.judge import Condition, LevelsByFactor, OfCells, level_name, levels_by_factor
 
 CANARY = "canary"
@@ -41,7 +42,7 @@ Texts = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance
 
 
 class Change(BaseModel):
-    """The changes of a level. Keys not given stay; lists and ``options`` add up, all others replace."""
+    """The changes of a level. Keys not given stay; lists (``faults``, too) and ``options`` add up, others replace."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     profile: Text | None = None
@@ -55,6 +56,8 @@ class Change(BaseModel):
     cpuset: Text | None = None
     disk: Text | None = None
     """File system and size of a disk of its own for each data directory, as DISK= takes them."""
+    external: Text | None = None
+    """Address of the server that the term ``external`` stands for, as EXTERNAL= takes it."""
     image: Text | None = None
     """A local image, or its ``sha256:…``, instead of the database's."""
     apart: str | None = None
@@ -73,19 +76,30 @@ class Change(BaseModel):
     tables: int | None = Field(default=None, ge=1)
     dist: str | None = None
     faults: Faults | None = None
-    """What breaks, in time: names of fault profiles or of faults, or steps as a fault profile has them."""
+    """What breaks, in time: names of fault profiles, faults or actions, or steps as a fault profile has them.
+
+    ``{named: hang, target: proxy}`` is a name with a target of its own.
+    """
     target: Text | None = None
-    """What a fault that is only named hits; None: the writer."""
+    """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is of those alone."""
     load: Literal["idle", "loaded"] | None = None
-    """Beside the probe of a cell with faults: nothing, or the workload at half of what the stack reaches."""
+    """Beside the probe of a cell with faults: the workload at half of what the stack reaches, or its data alone."""
 
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
         given = {name: getattr(self, name) for name in self.model_fields_set}
         options = {**base.options, **self.options}
-        return base.model_copy(
-            update={**given, "add": [*base.add, *self.add], "set": [*base.set, *self.set], "options": options}
-        )
+        lists = {"add": [*base.add, *self.add], "set": [*base.set, *self.set]}
+        return base.model_copy(update={**given, **lists, "options": options, **self._breaks_over(base)})
+
+    def _breaks_over(self, base: "Change") -> dict[str, Any]:
+        """The faults of both, each name with the target beside it; a target alone is of every name before and after."""
+        if self.faults:
+            own = _aimed(self.faults, self.target) if self.target else self.faults
+            return {"faults": [*(base.faults or ()), *own], "target": base.target}
+        if self.target and base.faults:
+            return {"faults": _aimed_again(base.faults, self.target)}
+        return {"faults": base.faults}
 
     @property
     def expression(self) -> str:
@@ -96,7 +110,9 @@ class Change(BaseModel):
 OPTION_FACTOR = "option."
 """Prefix of a workload option's name, for a factor that is a list of its values."""
 
-STACK_FIELDS = ("expression", "set", "cpus", "memory", "cpuset", "disk", "image", "apart", "isolation", "init")
+STACK_FIELDS = (
+    *("expression", "set", "cpus", "memory", "cpuset", "disk", "external", "image", "apart", "isolation", "init"),
+)
 """Changes that need another stack."""
 
 DEFAULT_WORKLOAD = "oltp_read_write"
@@ -133,6 +149,8 @@ class Matrix(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     name: str
+    command: str = Field(default="", exclude=True)
+    """What runs it, such as ``make matrix MATRIX=./mine.yaml``; empty for one that is no file."""
     title: str
     question: str
     note: str = ""
@@ -152,7 +170,7 @@ class Matrix(BaseModel):
     depth: Depth = "slices"
     warmup: int = Field(default=2, ge=0)
     seconds: int = Field(default=10, ge=1)
-    blocks: int | None = Field(default=None, ge=1)
+    blocks: int | None = Field(default=None, ge=1, le=MOST_BLOCKS)
 
     @field_validator("factors", mode="before")
     @classmethod
@@ -235,7 +253,7 @@ class Matrix(BaseModel):
             chosen = dict(zip(self.factors, combination, strict=True))
             if not any(all(chosen[factor] in levels for factor, levels in rule.items()) for rule in self.exclude):
                 changes = (self.factors[factor][level] for factor, level in chosen.items())
-                yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common))
+                yield Cell(chosen, reduce(lambda base, change: change.over(base), changes, self.common.over(Change())))
 
     def conditions_of(self, cell: "Cell") -> tuple[Condition, ...]:
         """The conditions that the runs of a cell must meet."""
@@ -286,7 +304,7 @@ class Cell:
         change = self.change
         sha256 = hashlib.sha256((change.init or "").encode()).hexdigest()
         init = UserFile(f"{self.name}.sql", change.init, sha256) if change.init else None
-        limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "image"})
+        limits = change.model_dump(include={"cpus", "memory", "cpuset", "disk", "external", "image"})
         return PlanRequest(change.expression, self.assignments, init=init, **limits)
 
     @property
@@ -294,6 +312,16 @@ class Cell:
         """Server variables of the cell, as SET= takes them."""
         isolation = self.change.isolation
         return (*self.change.set, *([f"transaction_isolation={isolation}"] if isolation else []))
+
+
+def _aimed(faults: Faults, target: str) -> Faults:
+    """Each name that has no target yet, with this one."""
+    return [{"named": each, "target": target} if isinstance(each, str) else each for each in faults]
+
+
+def _aimed_again(faults: Faults, target: str) -> Faults:
+    """Each name that has a target, with this one instead."""
+    return [{**each, "target": target} if isinstance(each, dict) and "named" in each else each for each in faults]
 
 
 def _levels(factor: str, given: Any) -> Any:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.definition import Matrix
-from sandbox.experiment.resolve import Resolved
-from sandbox.experiment.result import FINAL, unfinished
+from sandbox.experiment.resolve import Resolved, StackSpec
+from sandbox.experiment.result import runs_done, unfinished
 from sandbox.experiment.selection import ScheduledRun, schedule
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import readable_results
 from sandbox.run.state import BenchRequest
-from sandbox.run.trial import trial_s
+from sandbox.run.trial import TypicalTimes, trial_s
 from sandbox.stack.engine import Docker
 
 # Measured on a two-core machine; the time that this host took for its last matrix corrects them (`known_pace`).
@@ -22,12 +22,6 @@ THREAD_S = 0.006
 """Per thread and phase: connecting, and ending the transaction under way when the time is up."""
 PROXIED_THREAD_S = 0.013
 """The same through a proxy: a second connection, often a second handshake."""
-START_S = 4.0
-"""Per stack: from its data to ready, and its removal."""
-COLD_START_S = 9.0
-"""The same from scratch."""
-KEEP_DATA_S = 9.0
-"""Per dataset: the stack that it is made on, from scratch to ready, its removal, and the copy."""
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
 
@@ -35,10 +29,32 @@ _LEAST_PACE, _MOST_PACE = 0.1, 10.0
 
 
 @dataclass(frozen=True)
+class Typical:
+    """Seconds that a topology takes. ``start_s``: per stack, from its data to ready, and its removal.
+
+    ``cold_start_s``: the same from scratch; ``keep_data_s``: per dataset, the stack that it is made on, from scratch to
+    ready, its removal, and the copy; ``trial``: of its faults.
+    """
+
+    start_s: float
+    cold_start_s: float
+    keep_data_s: float
+    trial: TypicalTimes
+
+
+TYPICAL = {
+    "galera": Typical(6.0, 11.0, 12.0, TypicalTimes(2.5, 7.0)),
+    "gr": Typical(10.0, 23.0, 27.0, TypicalTimes(6.5, 18.0)),
+}
+"""By topology; every other is an `ELSE`."""
+ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.5, 14.0))
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The estimate for a matrix before it starts. ``seconds``: for the runs left.
 
-    ``resumes``: the unfinished result that it resumes, and the number of runs done there.
+    ``resumes``: the unfinished result that it resumes, and how many of the runs that can run here are done there.
     """
 
     seconds: float
@@ -55,13 +71,14 @@ def estimate(resolved: Resolved, results: Path, docker: Docker, note: Callable[[
     done: set[str] = set()
     seed = resolved.seed or 1
     if earlier is not None and earlier.manifest.matrix is not None:
-        done = {entry.run for entry in earlier.manifest.runs if entry.status in FINAL}
+        done = runs_done(earlier.manifest)
         seed = earlier.manifest.matrix.seed
     left = runs_left(resolved, seed, done)
-    pace = known_pace((manifest for _, manifest in known), resolved.host_class)
+    pace = known_pace((manifest for _, manifest in known), resolved.host_class, resolved.has_trials)
     beside_s = (data_s(resolved, docker) if left else 0.0) + overhead_s(resolved, left)
     seconds = load_s(resolved, left) + pace * beside_s
-    return Estimate(seconds, (earlier.path.name, len(done)) if earlier is not None else None)
+    done_here = len(runs_left(resolved, seed)) - len(left)
+    return Estimate(seconds, (earlier.path.name, done_here) if earlier is not None else None)
 
 
 def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list[ScheduledRun]:
@@ -72,23 +89,24 @@ def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list
 
 def data_s(resolved: Resolved, docker: Docker) -> float:
     """Seconds to make the data that this machine does not have yet."""
-    datasets = {stack.dataset.key: stack.dataset for stack in resolved.runnable_stacks if stack.dataset}
-    return sum(keeping_s(each.loads) for each in datasets.values() if not each.is_here(docker))
+    stacks = {stack.dataset.key: stack for stack in resolved.runnable_stacks if stack.dataset}
+    missing = [(stack, made) for stack in stacks.values() if (made := stack.dataset) and not made.is_here(docker)]
+    return sum(keeping_s(made.loads, typical(stack)) for stack, made in missing)
 
 
 def load_s(resolved: Resolved, left: Collection[ScheduledRun]) -> float:
-    """Seconds of warm-up and measured load, or of a trial, as far as the clock ends them."""
+    """Seconds of warm-up and measured load, as far as the clock ends them; a trial ends when its stack is whole."""
     return sum(_clocked_s(resolved.cells[run.of.name].load, resolved.experiment.matrix) for run in left)
 
 
 def _clocked_s(load: BenchRequest, matrix: Matrix) -> float:
     if load.trial:
-        return trial_s(load.trial)
+        return 0.0
     return float(matrix.warmup + (matrix.seconds if load.work_s is None else 0))
 
 
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
-    """Seconds of everything else: starting stacks with their data, the overhead of each run, work to be done."""
+    """Seconds of everything else: starting stacks with their data, the overhead of runs, work to be done, trials."""
     restarts = resolved.experiment.matrix.depth == "restart"
     loads: dict[str, list[BenchRequest]] = {}
     for run in left:
@@ -102,18 +120,25 @@ def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
         key = f"{run.stack}.{run.block}" if restarts else run.stack
         if (key != started) if restarts else (run.stack not in data):
             cold = stack is not None and stack.dataset is None
-            seconds, started = seconds + (COLD_START_S if cold else START_S), key
+            lasts = typical(stack)
+            seconds, started = seconds + (lasts.cold_start_s if cold else lasts.start_s), key
             data[run.stack] = {} if cold else dict(kept[run.stack])
         seconds += _prepare_s(load, data[run.stack]) + (load.work_s or 0.0)
+        seconds += trial_s(load.trial, typical(stack).trial) if load.trial else 0.0
         thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
         seconds += RUN_OVERHEAD_S + thread_s * load.parameters.threads * (2 if load.parameters.warmup_s else 1)
         seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
     return seconds
 
 
-def keeping_s(benches: Iterable[BenchRequest]) -> float:
+def typical(stack: StackSpec | None) -> Typical:
+    """What a stack's topology takes."""
+    return TYPICAL.get(stack.topology, ELSE) if stack else ELSE
+
+
+def keeping_s(benches: Iterable[BenchRequest], lasts: Typical) -> float:
     """Seconds to make and keep the data that these loads need of one stack."""
-    return KEEP_DATA_S + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
+    return lasts.keep_data_s + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
 
 
 def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
@@ -128,13 +153,14 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
     return 0.0 if there else seconds
 
 
-def known_pace(manifests: Iterable[Manifest], host_class: str) -> float:
+def known_pace(manifests: Iterable[Manifest], host_class: str, trials: bool) -> float:
     """The overhead of this host's newest complete matrix, as a multiple of the estimated one; 1: unknown.
 
-    ``manifests``: newest first. A figure of 0 or less is ignored: that matrix ended before all of its load.
+    ``manifests``: newest first; ``trials``: whether those of trials count, or those of benches. A figure of 0 or less
+    is ignored: that matrix ended before all of its load.
     """
     for part in (manifest.matrix for manifest in manifests):
-        if part and part.host_class == host_class:
+        if part and (part.host_class, part.trials) == (host_class, trials):
             spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0
             if spent_s > 0 and estimated_s > 0:
                 return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)

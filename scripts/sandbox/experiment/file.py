@@ -1,6 +1,7 @@
 """Finds and reads a matrix file; errors name file and line."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from sandbox.plan.grammar import NEXT_STEP, Term, parse, split_assignments
 from sandbox.plan.library import Library
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.run.judge import Condition
-from sandbox.workloads.common.model import Workload
 
 MATRICES = profile_folders("matrices")
 PARAMETERS = {"tables": "tables", "rows": "rows_per_table", "dist": "distribution", "rate": "rate_per_s"}
@@ -42,7 +42,7 @@ def read_matrix(path: Path) -> Matrix:
     if not isinstance(data, dict):
         raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
     try:
-        matrix = Matrix.model_validate({**data, "name": path.stem})
+        matrix = Matrix.model_validate({**data, "name": path.stem, "command": f"make matrix MATRIX={_word(path)}"})
     except ValidationError as problem:
         first = problem.errors()[0]
         loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
@@ -53,6 +53,11 @@ def read_matrix(path: Path) -> Matrix:
     _check_trial_keys(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
+
+
+def _word(path: Path) -> str:
+    """What MATRIX= takes for a file: its name where it is one that is known by it, else its path."""
+    return path.stem if yaml_files(MATRICES).get(path.stem) == path else shlex.quote(str(path))
 
 
 def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:
@@ -164,7 +169,7 @@ def _allowed(reason: Mapping[str, Any]) -> str:
         return expected(reason).removeprefix("value error, ")
     *above, key = reason["loc"]
     if not above:
-        known = [name for name in Matrix.model_fields if name != "name"]
+        known = [name for name in Matrix.model_fields if name not in ("name", "command")]
         return f"there is no such key at the top level; {did_you_mean(str(key), known)}"
     models: dict[str, type[BaseModel]] = {"conditions": Condition, "expected": Expected}
     model = models.get(str(above[0]), Change)
@@ -213,9 +218,12 @@ def _refuse_unknown_version(term: Term, library: Library) -> None:
         library.catalog.images[key].resolve(key, term.version)
 
 
-def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], workloads: Iterable[Workload]) -> None:
-    """Raises SandboxError (exit 2) for a factor with a parameter that no workload uses: its levels would be equal."""
-    used = frozenset[str]().union(*(workload.uses for workload in workloads))
+def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], uses: Iterable[Collection[str]]) -> None:
+    """Raises SandboxError (exit 2) for a factor with a parameter that no load uses: its levels would be equal.
+
+    ``uses``: what each load uses, as `BenchRequest.uses`.
+    """
+    used = frozenset[str]().union(*uses)
     for factor, levels in factors.items():
         for word, parameter in PARAMETERS.items():
             if parameter not in used and any(word in change.model_fields_set for change in levels.values()):

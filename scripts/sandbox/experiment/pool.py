@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import SandboxError
+from sandbox.errors import SandboxError, states
 from sandbox.experiment.dataset import DatasetMaker, first_start
 from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import Plan
 from sandbox.results.record import Record
-from sandbox.run.judge import states
 from sandbox.run.save import save_logs
 from sandbox.stack.engine import Docker
 from sandbox.stack.lifecycle import down
@@ -38,6 +37,8 @@ class StackPool:
     bring_up: Callable[[str, Any], RunningStack]
     take_down: Callable[[str], None]
     _up: dict[str, RunningStack] = field(default_factory=dict)
+    _on_engine: set[str] = field(default_factory=set)
+    """Those that are up, that failed to start, and that could not be removed."""
     _failures: dict[str, list[SandboxError]] = field(default_factory=dict)
 
     def clear(self) -> None:
@@ -50,7 +51,7 @@ class StackPool:
         self.take_down(f"{self.prefix}-none")
 
     def ready(self, name: str) -> RunningStack:
-        """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure at once.
+        """A stack, ready. Raises SandboxError if it cannot be brought up; after the third failure in a row at once.
 
         An engine that does not answer is not a failure of the stack.
         """
@@ -58,24 +59,28 @@ class StackPool:
         if len(failures) >= MOST_FAILURES:
             raise failures[-1]
         if name not in self._up:
-            on_engine = f"{self.prefix}-{name}"
+            self.discard(name)  # what could not be removed would be taken for the new one
+            self._on_engine.add(name)
             try:
-                self._up[name] = self.bring_up(on_engine, self.requests[name])
+                self._up[name] = self.bring_up(f"{self.prefix}-{name}", self.requests[name])
             except SandboxError as error:
                 self.need_engine()
                 failures.append(error)
-                self.take_down(on_engine)
+                self.discard(name)
                 raise
+            failures.clear()
         return self._up[name]
 
     def discard(self, name: str) -> None:
-        """Removes a stack, if it is up; the next run brings up a new one."""
-        if self._up.pop(name, None) is not None:
+        """Removes a stack, or what is left of it; the next run brings up a new one."""
+        self._up.pop(name, None)
+        if name in self._on_engine:
             self.take_down(f"{self.prefix}-{name}")
+            self._on_engine.remove(name)
 
     def discard_all(self) -> None:
-        """Removes every stack that is up, all at once."""
-        names = list(self._up)
+        """Removes every stack that may be on the engine, all at once."""
+        names = list(self._on_engine)
         with ThreadPoolExecutor(max_workers=max(1, len(names))) as pool:
             list(pool.map(self.discard, names))
 

@@ -1,10 +1,11 @@
 """An experiment resolved for this machine, once: cell → stack → plan → load → dataset; later steps only read it."""
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from sandbox.errors import ExitCode, MachineError, SandboxError, did_you_mean
@@ -12,22 +13,25 @@ from sandbox.experiment.dataset import Dataset, dataset_of
 from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.experiment.file import PARAMETERS, Place, changes_of, refuse_idle_factors, refused_at
 from sandbox.experiment.selection import Experiment, make_experiment
-from sandbox.plan.grammar import check_limits
+from sandbox.faults.common.breaker import refuse_unable
+from sandbox.faults.common.model import SETTING_OF
+from sandbox.faults.common.registry import fault_files
+from sandbox.plan.grammar import check_limits, external_address
 from sandbox.plan.model import Plan, PlanRequest, entry_words
 from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import effective_variables
-from sandbox.results.statistics.verdict import blocks_for_one
+from sandbox.results.statistics.verdict import FEWEST_TRIALS, blocks_for_one
 from sandbox.results.store import ResultFolder
 from sandbox.run.schedule import scenario_of
-from sandbox.run.state import BenchRequest, TrialRequest
+from sandbox.run.state import NO_LOAD, BenchRequest, TrialRequest
+from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
+from sandbox.stack.naming import identity
 from sandbox.stack.planning import offline_plan, planned
-from sandbox.workloads.common.model import make_parameters, refuse_as_companion, refuse_unfit
+from sandbox.workloads.common.model import make_parameters, refuse_unfit
 from sandbox.workloads.common.registry import resolve_workload
 
-FEWEST_TRIALS = 10
-"""Blocks of a matrix with faults, by default (docs/failover.md)."""
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
@@ -52,6 +56,11 @@ class StackSpec:
                 values = given.setdefault(name.removeprefix("loose_"), {})
                 values["ON" if value is None else value] = None  # None is a bare flag
         return {name: " | ".join(values) for name, values in given.items()}
+
+    @property
+    def topology(self) -> str:
+        """Of its first group; empty where it has none."""
+        return next((group.topology for group in self.plan.groups), "") if self.plan else ""
 
     @property
     def has_proxy(self) -> bool:
@@ -91,6 +100,11 @@ class Resolved:
         return {name: each.skipped for name, each in self.cells.items() if each.skipped}
 
     @property
+    def has_trials(self) -> bool:
+        """Whether some cell is a trial."""
+        return any(each.cell.change.faults for each in self.cells.values())
+
+    @property
     def runnable_stacks(self) -> list[StackSpec]:
         """Stacks on which some cell runs."""
         used = {each.stack for each in self.cells.values() if not each.skipped}
@@ -103,6 +117,7 @@ class Plans:
 
     def __init__(self) -> None:
         self._made: dict[PlanRequest, Plan | SandboxError] = {}
+        self.docker = Docker()
 
     def __call__(self, request: PlanRequest) -> Plan:
         """The plan of a request. Raises SandboxError if it cannot be planned."""
@@ -155,7 +170,7 @@ def resolve(experiment: Experiment) -> Resolved:
 
 def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plans) -> Resolved:
     reasons = {
-        cell.name: plans.reason(cell) or _unfit(plans(cell.plan_request), load)
+        cell.name: plans.reason(cell) or _unfit(plans(cell.plan_request), load, plans.docker)
         for cell, load in zip(experiment.cells, loads, strict=True)
     }
     baselines = {each.baseline for each in experiment.comparisons}
@@ -173,13 +188,31 @@ def _resolved(experiment: Experiment, loads: Sequence[BenchRequest], plans: Plan
     return Resolved(experiment, cells, _stacks(experiment, cells, plans), blocks, here)
 
 
-def _unfit(plan: Plan, load: BenchRequest) -> str | None:
-    """Why a load cannot run on a stack of a plan; None where it can."""
+def _unfit(plan: Plan, load: BenchRequest, docker: Docker) -> str | None:
+    """Why a load cannot run on a stack of a plan, or its fault on this machine; None where they can."""
     try:
         refuse_unfit(load.workload.workload, load.workload.name, {node.kind for node in plan.nodes}, plan.profile)
+        if load.trial and load.trial.scenario:
+            _refuse_faults(load.trial.scenario.certain, plan, docker)
     except SandboxError as error:
         return f"{error.what}: {error.known}"
     return None
+
+
+def _refuse_faults(faults: Sequence[str], plan: Plan, docker: Docker) -> None:
+    """Raises SandboxError for a fault that the stack, or the engine's kernel, cannot have; asked in the client's image.
+
+    Where that is not here, or does not answer, nothing is known: then the trial itself is skipped.
+    """
+    settings = {name for node in plan.databases for name in node.settings}
+    for fault in faults:
+        for setting in {SETTING_OF[need] for need in fault_files()[fault].needs if need in SETTING_OF} - settings:
+            what, step = f"the fault {fault} is skipped", f"try: make plan PROFILE={plan.profile}+{setting}"
+            raise SandboxError(what, f"no server has the setting {setting}", step, ExitCode.UNKNOWN)
+    here = [node.choice.reference for node in plan.nodes if node.kind == "client" and node.choice.source == "local"]
+    for image, fault in itertools.product(here, faults):
+        with suppress(MachineError):
+            refuse_unable(partial(lacking, docker, image, identity("abilities")), fault)
 
 
 def _stacks(experiment: Experiment, cells: Mapping[str, ResolvedCell], plans: Plans) -> dict[str, StackSpec]:
@@ -220,24 +253,30 @@ def need_comparison(resolved: Resolved) -> None:
 
 
 def _not_here(resolved: Resolved, what: str, known: str) -> MachineError:
-    step = f"try: make matrix MATRIX={resolved.experiment.matrix.name} PLAN=1   (shows what can)"
-    return MachineError(what, known, step)
+    command, profile = resolved.experiment.matrix.command, resolved.experiment.canary_of.change.expression
+    step = f"{command} PLAN=1   (shows what can)" if command else f"make plan PROFILE={profile}   (shows its images)"
+    return MachineError(what, known, f"try: {step}")
 
 
 def load_of(cell: Cell, matrix: Matrix) -> BenchRequest:
     """The load of a cell. Raises SandboxError (exit 2) for an unknown workload or parameter."""
     change = cell.change
     check_limits(change.cpus, change.memory, change.cpuset, change.disk)
+    if change.external:
+        external_address(change.external)
     given = {name: getattr(change, key) for key, name in {"threads": "threads", **PARAMETERS}.items()}
     given = {name: value for name, value in given.items() if value is not None}
     parameters = make_parameters(seconds=matrix.seconds, warmup_s=matrix.warmup, **given)
-    idle = bool(change.faults) and change.load != "loaded"
-    word, options = ("noop", {}) if idle else (change.workload or DEFAULT_WORKLOAD, change.options)
-    workload = resolve_workload(word, options)
-    if change.faults:
-        refuse_as_companion(workload.workload, workload.name, parameters)
+    bare = change.faults and not _has_data(change, matrix)
+    workload = resolve_workload(*((NO_LOAD, {}) if bare else (change.workload or DEFAULT_WORKLOAD, change.options)))
     conditions = matrix.conditions_of(cell)
     return BenchRequest(workload, parameters, change.via, None, tuple(sys.argv), conditions, trial=_trial_of(change))
+
+
+def _has_data(change: Change, matrix: Matrix) -> bool:
+    """Whether a trial starts with the data of its workload: of all alike, idle or loaded, or where its cell says so."""
+    given = (change.workload, change.options, change.rows, change.tables)
+    return any(given) or any(each.load == "loaded" for _, each in changes_of(matrix))
 
 
 def _trial_of(change: Change) -> TrialRequest | None:
@@ -264,7 +303,7 @@ def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
             _refuse_unknown_entry(change.via, matrix, (*place, "via"), path)
     for factor, levels in matrix.factors.items():
         try:
-            refuse_idle_factors({factor: levels}, [load.workload.workload for load in loads])
+            refuse_idle_factors({factor: levels}, [load.uses for load in loads])
         except SandboxError as error:
             raise refused_at(path, ("factors", factor), error) from error
     return loads

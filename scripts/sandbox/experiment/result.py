@@ -16,13 +16,13 @@ from sandbox.run.bench import now, tool_commit
 from sandbox.run.machine import change_calibration, read_calibration
 from sandbox.run.state import LARGEST_SEED
 
-FINAL = ("ok", "failed", "skipped")
+_FINAL = ("ok", "failed", "skipped")
 """A run with another status is repeated when the matrix resumes."""
 _AS_IN_THE_FILE = {"name", "title", "question", "note", "adjustment", "depth", "seconds", "metrics", "baseline"}
 
 
 def unfinished(resolved: Resolved, known: Iterable[tuple[ResultFolder, Manifest]]) -> ResultFolder | None:
-    """The newest unfinished result of the same plan and host class; None if there is none, or ``afresh``.
+    """The newest result of the same plan and host class, if it is unfinished and not ``afresh``; else None.
 
     ``known``: the results to choose from, newest first.
     """
@@ -30,9 +30,9 @@ def unfinished(resolved: Resolved, known: Iterable[tuple[ResultFolder, Manifest]
         return None
     asked = (resolved.experiment.key, resolved.host_class, resolved.blocks)
     for result, manifest in known:
-        part = manifest.matrix if manifest.ended_utc is None else None
+        part = manifest.matrix
         if part and (part.key, part.host_class, part.blocks) == asked and resolved.seed in (None, part.seed):
-            return result
+            return None if manifest.ended_utc else result  # what NEW=1 has replaced is not resumed after its end
     return None
 
 
@@ -51,6 +51,20 @@ def begin(resolved: Resolved, results: Path) -> ResultFolder:
     return ResultFolder.create(results, manifest)
 
 
+def resume(resolved: Resolved, result: ResultFolder) -> ResultFolder:
+    """The result, which now has the cells that can run now; a cell that has run stays in it even if it cannot."""
+    part, now = part_of(result), matrix_part(resolved)
+    ran = {run.rpartition(".")[0] for run in runs_done(result.manifest)}
+    cells = [cell.model_copy(update={"skipped": None}) if cell.name in ran else cell for cell in now.cells]
+    result.note(cells=cells, planned=part.planned | now.planned)
+    return result
+
+
+def runs_done(manifest: Manifest) -> set[str]:
+    """The runs, by name, that are not repeated when the matrix resumes."""
+    return {entry.run for entry in manifest.runs if entry.status in _FINAL}
+
+
 def matrix_part(resolved: Resolved) -> MatrixPart:
     """The plan as the manifest has it; a seed is drawn if none was given."""
     experiment = resolved.experiment
@@ -62,6 +76,7 @@ def matrix_part(resolved: Resolved) -> MatrixPart:
         seed=resolved.seed or random.SystemRandom().randint(1, LARGEST_SEED),
         blocks=resolved.blocks,
         warmup_s=matrix.warmup,
+        trials=resolved.has_trials,
         factors={
             name: [level for level in levels if level not in experiment.left_out.get(name, [])]
             for name, levels in matrix.factors.items()

@@ -12,8 +12,8 @@ from sandbox.experiment.definition import CANARY
 from sandbox.experiment.estimate import load_s, overhead_s, runs_left
 from sandbox.experiment.pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.experiment.resolve import Resolved
-from sandbox.experiment.result import FINAL, begin, part_of, unfinished
-from sandbox.experiment.selection import ScheduledRun
+from sandbox.experiment.result import begin, part_of, resume, runs_done, unfinished
+from sandbox.experiment.selection import ScheduledRun, schedule
 from sandbox.plan.grammar import split_assignments
 from sandbox.results.manifest import HostCheck
 from sandbox.results.record import Environment, Record
@@ -23,6 +23,7 @@ from sandbox.run import in_client
 from sandbox.run.bench import execute, now
 from sandbox.run.save import record_without_stack
 from sandbox.run.state import LARGEST_SEED, BenchRequest, open_run, open_stack
+from sandbox.run.trial_result import probe_was_late
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import LOCK_PATIENCE_S, locked
 from sandbox.stack.protocol import OnEvent, RunningStack
@@ -62,7 +63,8 @@ def run_matrix(
 
     Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can run at all.
     """
-    result = unfinished(resolved, readable_results(results, lambda _: None)) or begin(resolved, results)
+    earlier = unfinished(resolved, readable_results(results, lambda _: None))
+    result = resume(resolved, earlier) if earlier else begin(resolved, results)
     runner = _Runner(resolved, stacks, result, on_event)
     began = time.monotonic()
     stacks.clear()
@@ -84,7 +86,7 @@ class _Runner:
         self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
         self.part = part = part_of(result)
         self.runs = self._every_run()
-        self.done = {entry.run for entry in result.manifest.runs if entry.status in FINAL}
+        self.done = runs_done(result.manifest) & {run.name for run in self.runs}
         self.checked = {check.block for check in part.host_checks}
         self.stack_of_cell = {**resolved.experiment.stack_of, CANARY: CANARY}
         pairs = [*part.comparisons, part.canary]
@@ -102,20 +104,36 @@ class _Runner:
     def run(self) -> None:
         """Every run that has no record yet."""
         self._compare_earlier()
+        self._save_lost()
         left = [run for run in self.runs if run.name not in self.done]
         if self.resolved.experiment.matrix.depth == "slices" and not self._all_up(left):
             return
         while self._all_run(left) and (left := self._more()):
             pass
 
+    def _save_lost(self) -> None:
+        """A record for each missing run of a cell that ran at an earlier start and cannot now: the reason is in it."""
+        skipped, done = self.resolved.skipped, runs_done(self.result.manifest)
+        begun = {cell.name for cell in self.part.cells if cell.name in skipped and not cell.skipped}
+        for run in schedule(self.resolved.experiment, self.part.blocks, self.part.seed):
+            if run.cell in begun and run.name not in done:
+                what, step = "its cell cannot run here any more", "try: make images"
+                self._without_stack(run, MachineError(what, skipped[run.cell], step), {}, None)
+
     def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
-        """False if the environment ends a gate."""
-        for run in left:
+        """False if the environment ends a gate. A trial that measured the host is repeated, last in its block."""
+        ahead, again = list(left), set[str]()
+        while ahead:
+            run = ahead.pop(0)
             began, left_s = time.monotonic(), (len(self.runs) - len(self.done)) * self._pace_s() or None
             self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
             record = self._one(run)
             if record.status == "infra_error" and self.resolved.gate:
                 return False
+            if probe_was_late(record) and run.name not in again:
+                again.add(run.name)
+                ahead.insert(sum(each.block == run.block for each in ahead), run)
+                continue
             self.done.add(run.name)
             self.paces.append(time.monotonic() - began)
         return True
@@ -212,7 +230,10 @@ class _Runner:
     def _check_host(self, block: int, stack: RunningStack) -> None:
         client = next(node.name for node in stack.nodes() if node.kind == "client")
         self.on_event(Progress("host check", f"block {block}"))
-        figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+        try:
+            figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+        except TimeoutError as late:
+            raise MachineError("the host check did not end", str(late), "try: make doctor") from late
         self.result.note(host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)])
         self.checked.add(block)
 
@@ -251,8 +272,7 @@ class _Runner:
         baseline = self.must_be_like[record.cell]
         if baseline not in self.variables or record.status != "ok":
             return record
-        stacks = [self.resolved.stacks.get(name) for name in (baseline, self.stack_of_cell[record.cell])]
-        planned = [stack.variables if stack else {} for stack in stacks]
+        planned = [self.part.planned.get(name, {}) for name in (baseline, self.stack_of_cell[record.cell])]
         wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
         if not wrong:
             return record

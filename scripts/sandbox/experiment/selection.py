@@ -113,7 +113,7 @@ def make_experiment(matrix: Matrix, only: str | None = None) -> Experiment:
     cells = tuple(cell for cell in matrix.all_cells() if all(cell.levels[name] in chosen[name] for name in chosen))
     baselines = [cell for cell in cells if matrix.baseline_of(cell) == cell.levels]
     baseline = ", ".join(f"{factor}={level}" for factor, level in matrix.baseline.items())
-    step = f"try: make matrix MATRIX={matrix.name} PLAN=1"
+    step = f"try: {matrix.command} PLAN=1"
     if not baselines:
         known = f"baseline: {baseline}; the exclusions rule it out"
         raise SandboxError(f"the matrix {matrix.name} has no baseline cell left", known, step)
@@ -167,7 +167,7 @@ def only_pieces(only: str | None, step: str) -> list[tuple[str, str | None]]:
 
 def _example(matrix: Matrix) -> str:
     factor, levels = next(iter(matrix.factors.items()))
-    return f"try: make matrix MATRIX={matrix.name} ONLY='{factor}={','.join(list(levels)[:2])}'"
+    return f"try: {matrix.command} ONLY='{factor}={','.join(list(levels)[:2])}'"
 
 
 def _with_versions(matrix: Matrix, chosen: Mapping[str, Iterable[str]]) -> Matrix:
@@ -190,7 +190,7 @@ def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: st
     for name, change in matrix.factors[factor].items():
         levels[name] = change
         if name == level:
-            levels[asked] = _versioned(change, version, f"{factor}={asked}", matrix.name)
+            levels[asked] = _versioned(change, version, f"{factor}={asked}", matrix.command)
 
     def widened(rule: Mapping[str, list[str]]) -> dict[str, list[str]]:
         return {
@@ -206,14 +206,14 @@ def _with_level(matrix: Matrix, factor: str, level: str, asked: str, version: st
     return matrix.model_copy(update=changed)
 
 
-def _versioned(change: Change, version: str, asked: str, matrix: str) -> Change:
+def _versioned(change: Change, version: str, asked: str, command: str) -> Change:
     if change.add:
         return change.model_copy(update={"add": [_of_version(change.add[0], version), *change.add[1:]]})
     if change.profile:
         return change.model_copy(update={"profile": _of_version(change.profile, version)})
     what = f"ONLY: '{asked}': that level adds no term that could have a version"
     known = "level@version is the level with that version of the first term that it adds"
-    raise SandboxError(what, known, f"try: make matrix MATRIX={matrix} PLAN=1")
+    raise SandboxError(what, known, f"try: {command} PLAN=1")
 
 
 def _of_version(expression: str, version: str) -> str:

@@ -18,6 +18,7 @@ def resolved(
     planned: Mapping[str, Mapping[str, str]] | None = None,
     proxied: Collection[str] = (),
     cold: Collection[str] = (),
+    topology: str = "single",
     host_class: str = "here",
     **given: Any,
 ) -> Resolved:
@@ -37,6 +38,7 @@ def resolved(
             dataset=None if name in cold else SimpleNamespace(),
             variables=(planned or {}).get(name, {}),
             has_proxy=name in proxied,
+            topology=topology,
         )
         for name in names
     }

@@ -67,9 +67,10 @@ def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tupl
     """Runs the matrix on a host that is always the same; its result and events."""
     events: list[MatrixEvent] = []
     plan = changed.pop("experiment", experiment())
+    check = changed.pop("host_check", lambda *_: {"cpu_turns": 1000, "fsync_ms": 1.0})
     asked = resolved(plan, load_of, blocks, **changed)
     requests = {name: PlanRequest("mysql@9.7") for name in asked.stacks}
-    with patch.object(module, "ask_script", lambda *_: {"cpu_turns": 1000, "fsync_ms": 1.0}):
+    with patch.object(module, "ask_script", check):
         result = run_matrix(asked, StackPool("m", requests, engine.up, engine.down), tmp_path, events.append)
     return result, events
 

@@ -89,6 +89,30 @@ def test_a_single_fault_is_a_list_of_one_and_a_factor_too() -> None:
     assert next(matrix(**{**FAILOVER, "common": common}).all_cells()).change.faults == [step]
 
 
+def broken(*factors: dict[str, Any], **common: Any) -> tuple[list[Any] | None, str | None]:
+    """What breaks, and the target, in the only cell of factors with one level each."""
+    given = {f"f{number}": {"on": factor} for number, factor in enumerate(factors)}
+    made = matrix(common={"profile": "mysql@9.7", **common}, factors=given, baseline={"f0": "on"}, depth="restart")
+    (cell,) = made.all_cells()
+    return cell.change.faults, cell.change.target
+
+
+def test_faults_of_several_factors_add_up_each_with_the_target_beside_it() -> None:
+    slow = {"at": "9s", "fault": "bandwidth", "target": "all"}
+    assert broken({"faults": "join-empty"}, {"faults": [slow]}) == (["join-empty", slow], None)
+    assert broken({"faults": "hang"}, {}, faults="reset") == (["reset", "hang"], None)
+    aimed, other = {"named": "reset", "target": "proxy"}, {"named": "hang", "target": "all"}
+    assert broken({"faults": "hang"}, {"faults": "reset", "target": "proxy"}) == (["hang", aimed], None)
+    assert broken({"faults": ["reset"]}, faults=["hang", slow], target="all") == ([other, slow, "reset"], None)
+
+
+def test_a_target_without_faults_is_of_all_of_them() -> None:
+    slow = {"at": "9s", "fault": "bandwidth", "target": "all"}
+    assert broken({"faults": ["hang", slow]}, {"target": "proxy"}) == (["hang", slow], "proxy")
+    assert broken({"target": "proxy"}, {"faults": "hang"}, {"faults": "reset"}) == (["hang", "reset"], "proxy")
+    assert broken({"target": "all"}, faults="hang", target="proxy") == ([{"named": "hang", "target": "all"}], "all")
+
+
 @pytest.mark.parametrize("depth", ["slices", None])
 def test_a_matrix_with_faults_needs_a_fresh_stack_for_each_trial(depth: str | None) -> None:
     given = {name: value for name, value in {**FAILOVER, "depth": depth}.items() if value is not None}

@@ -10,14 +10,14 @@ import pytest
 from sandbox.experiment import estimate
 from sandbox.experiment.dataset import needing_data
 from sandbox.experiment.definition import CANARY, Cell, Matrix
-from sandbox.experiment.estimate import keeping_s, known_pace, load_s, overhead_s, runs_left
+from sandbox.experiment.estimate import TYPICAL, keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.experiment.result import matrix_part
 from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.results.manifest import Manifest
 from sandbox.results.store import ResultFolder, readable_results
 from sandbox.run.schedule import Schedule, Step
 from sandbox.run.state import BenchRequest, TrialRequest
-from sandbox.run.trial import OTHER_S, TAIL_S, TYPICAL_RETURN_S
+from sandbox.run.trial import trial_s
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import make_parameters
 from sandbox.workloads.common.registry import NamedWorkload, find_workload
@@ -26,6 +26,7 @@ from unit.experiment.resolved import resolved
 
 WORKLOADS = [Path(__file__).parents[3] / "profiles" / "workloads"]
 ROWS = 70_000
+ELSE = replace(estimate.ELSE, start_s=100, cold_start_s=200, keep_data_s=5)
 
 
 def experiment(depth: str = "slices", **factors: Any) -> Experiment:
@@ -59,11 +60,9 @@ def _round_figures(monkeypatch: pytest.MonkeyPatch) -> None:
         "RUN_OVERHEAD_S": 1,
         "THREAD_S": 0,
         "PROXIED_THREAD_S": 1,
-        "START_S": 100,
-        "COLD_START_S": 200,
+        "ELSE": ELSE,
         "ROWS_PER_S": ROWS,
         "HOST_CHECK_S": 0,
-        "KEEP_DATA_S": 5,
     }.items():
         monkeypatch.setattr(estimate, name, value)
 
@@ -75,16 +74,20 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
     assert overhead_s(made, left) == 3 * 100 + 10
 
 
-def test_a_trial_takes_as_long_as_its_schedule() -> None:
-    def trial_of(cell: Cell) -> BenchRequest:
-        step = Step(at_s=10, fault="hang", for_s=20)
-        return replace(load_of(cell), trial=TrialRequest(Schedule(steps=[step])) if cell.change.threads == 4 else None)
+@pytest.mark.parametrize("topology", ["single", "galera", "gr"])
+def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str) -> None:
+    trial = TrialRequest(Schedule(steps=[Step(at_s=10, fault="hang", for_s=20)]))
 
-    made = resolved(experiment("restart"), trial_of, 1)
-    left = runs_left(made, 1)
-    trials = sum(run.of.change.threads == 4 for run in left)
-    lasts_s = 30 + TYPICAL_RETURN_S + TAIL_S + OTHER_S
-    assert 0 < trials < len(left) and load_s(made, left) == trials * lasts_s + 10 * (len(left) - trials)
+    def trial_of(cell: Cell) -> BenchRequest:
+        return replace(load_of(cell), trial=trial if cell.change.threads == 4 else None)
+
+    made = resolved(experiment("restart"), trial_of, 1, topology=topology)
+    left, plain = runs_left(made, 1), resolved(experiment("restart"), load_of, 1, topology=topology)
+    trials, lasts = sum(run.of.change.threads == 4 for run in left), TYPICAL.get(topology, ELSE)
+    assert 0 < trials < len(left) and load_s(made, left) == 10 * (len(left) - trials), "no clock ends a trial"
+    more_s = overhead_s(made, left) - overhead_s(plain, left)
+    assert more_s == pytest.approx(trials * trial_s(trial, lasts.trial))
+    assert overhead_s(plain, left) == pytest.approx(3 * lasts.start_s + len(left))
 
 
 def test_a_workload_that_ends_with_its_work_takes_its_typical_time_at_the_pace_of_the_host() -> None:
@@ -114,7 +117,7 @@ def test_a_stack_that_cannot_be_restored_starts_from_nothing_and_makes_its_data(
 
 def test_data_that_is_not_kept_yet_is_made_once() -> None:
     loads = [load_of(cell) for cell in experiment().cells]
-    assert keeping_s(needing_data(loads)) == 5 + 1
+    assert keeping_s(needing_data(loads), ELSE) == 5 + 1
 
 
 def test_what_is_done_or_cannot_run_takes_no_time() -> None:
@@ -141,7 +144,7 @@ def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
 
 
 def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path) -> None:
-    assert known_pace([], "here") == 1
+    assert known_pace([], "here", trials=False) == 1
     # The last one had ended before all of its load: less than nothing is no figure.
     for second, (host, spent) in enumerate(
         [("here", 90.0), ("here", 60.0), ("there", 10.0), ("here", None), ("here", -142.0)]
@@ -155,7 +158,8 @@ def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path)
         if spent:
             result.note(overhead_s=spent, estimated_overhead_s=30.0)
     manifests = [manifest for _, manifest in readable_results(tmp_path, pytest.fail)]
-    assert known_pace(manifests, "here") == 2
+    assert known_pace(manifests, "here", trials=False) == 2
+    assert known_pace(manifests, "here", trials=True) == 1, "a trial's overhead is its whole length"
 
 
 def test_results_that_cannot_be_read_are_skipped_with_a_note(tmp_path: Path) -> None:

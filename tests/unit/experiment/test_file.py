@@ -53,6 +53,7 @@ def test_a_name_that_there_is_none_of_is_refused(tmp_path: Path, word: str | Non
         ("title: T", "title: T\nspeed: 3", 2, "speed: there is no such key at the top level; "),
         ("  threads: [1, 4]", "  threads: [1, nought]", 8, "a whole number is expected"),
         ("title: T", "title: [", 2, "expected"),
+        ("title: T", "title: T\nblocks: 201", 2, "blocks: at most 200 is expected"),
         ("title: T", "title: T\nexclude:\n  - commits: durable\n  - {thread: 1}", 4, "there is no factor 'thread'"),
         ("    relaxed: {}", "    durable: {}", 7, "the key 'durable' appears twice"),
         ("[1, 4]", "[1, 4, 1]", 8, "factor threads has the level '1' twice"),

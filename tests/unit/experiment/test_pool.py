@@ -1,21 +1,25 @@
-"""The stacks of an experiment: what they start from, and when one is broken."""
+"""The stacks of an experiment: what they start from, when one is broken, and that none is left."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sandbox.errors import MachineError
 from sandbox.experiment import pool
 from sandbox.experiment.dataset import Dataset, DatasetMaker, dataset_of
-from sandbox.experiment.pool import StackStarter, is_broken
+from sandbox.experiment.pool import StackPool, StackStarter, is_broken
 from sandbox.experiment.resolve import StackSpec
 from sandbox.plan.model import PlanRequest
 from sandbox.results.record import CheckRecord
 from sandbox.run.judge import Condition, condition_met, verdict
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import offline_plan
+from sandbox.stack.protocol import RunningStack
 from sandbox.stack.up import UpOptions
+from unit.experiment.small_matrix import Engine
 from unit.results.samples import sample_record
 
 
@@ -79,6 +83,74 @@ def test_where_all_can_be_restored_nothing_is_said(started: dict[str, UpOptions]
     maker = MakerWithAll()
     starter().begin_alike([NEW], maker)
     assert not maker.notes and not started
+
+
+@dataclass
+class Clinging(Engine):
+    """The first so many removals of a stack that was brought up fail."""
+
+    failing: int = 1
+    here: set[str] = field(default_factory=set)
+
+    def up(self, name: str, request: PlanRequest) -> RunningStack:
+        assert name not in self.here, "what is left of it would be taken for the new one"
+        self.here.add(name)
+        return super().up(name, request)
+
+    def down(self, name: str) -> None:
+        super().down(name)
+        if name in self.here and self.failing:
+            self.failing -= 1
+            raise MachineError(f"parts of the stack '{name}' cannot be removed", "x", "try: make down")
+        self.here.discard(name)
+
+
+def pool_of(engine: Engine) -> StackPool:
+    """Two stacks."""
+    return StackPool("m", dict.fromkeys(("one", "two"), PlanRequest("mysql@9.7")), engine.up, engine.down)
+
+
+def test_a_stack_that_could_not_be_removed_is_removed_before_the_next_start_and_at_the_end() -> None:
+    engine = Clinging(failing=3)
+    stacks = pool_of(engine)
+    first = stacks.ready("one")
+    for use in (stacks.discard, stacks.ready):
+        with pytest.raises(MachineError, match="cannot be removed"):
+            use("one")
+    with pytest.raises(MachineError, match="cannot be removed"):
+        stacks.discard_all()
+    assert stacks.ready("one") is not first and engine.here == {"m-one"}
+    engine.failing = 1
+    with pytest.raises(MachineError, match="cannot be removed"):
+        stacks.discard("one")
+    stacks.discard_all()
+    assert not engine.here
+
+
+def test_a_failed_start_that_could_not_be_removed_is_removed_at_the_end() -> None:
+    engine = Clinging(broken={"m-one"})
+    stacks = pool_of(engine)
+    with pytest.raises(MachineError, match="cannot be removed"):
+        stacks.ready("one")
+    stacks.discard_all()
+    assert not engine.here
+
+
+def test_only_failed_starts_in_a_row_give_a_stack_up() -> None:
+    engine = Engine()
+    stacks = pool_of(engine)
+    for _ in range(3):
+        engine.broken = {"m-one"}
+        with pytest.raises(MachineError, match="is not ready"):
+            stacks.ready("one")
+        engine.broken = set()
+        assert stacks.ready("one")
+        stacks.discard("one")
+    engine.broken = {"m-one"}
+    for _ in range(5):
+        with pytest.raises(MachineError, match="is not ready"):
+            stacks.ready("one")
+    assert engine.done.count("up m-one") == 3 * 2 + 3
 
 
 SHARED = Condition(status="Threads_connected", below_share_of_threads=0.5, because="not shared")

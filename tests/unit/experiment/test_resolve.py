@@ -1,15 +1,19 @@
 """A matrix file resolved: stacks with the data that their levels want, what breaks in a cell, how many blocks."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.experiment import resolve
 from sandbox.experiment.dataset import needs_kept
 from sandbox.experiment.file import read_matrix
 from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.selection import schedule
+from sandbox.plan.model import Plan, PlanRequest
+from sandbox.results.statistics.verdict import FEWEST_TRIALS
 from sandbox.stack.planning import offline_plan
 
 MATRIX = """\
@@ -68,6 +72,43 @@ def test_every_run_finds_the_data_that_its_stack_was_restored_with(tmp_path: Pat
     assert keys["canary"] == keys[made.experiment.stack_of[made.experiment.canary_of.name]]
 
 
+EXTERNAL = """\
+title: Managed
+question: How long?
+common: {profile: external, external: "ADDRESS"}
+factors:
+  fault:
+    none: {faults: none}
+    read-only:
+      faults:
+        {at: 10s, for: 5s, fault: sql, statement: SET GLOBAL read_only = 1, heal_statement: SET GLOBAL read_only = 0}
+baseline: {fault: none}
+metrics: [rto_ms]
+depth: restart
+"""
+
+
+def test_an_external_server_has_trials_in_a_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "managed.yaml"
+    path.write_text(EXTERNAL.replace("ADDRESS", "mysql://app@db.example/shop"))
+    made = resolve.resolve_file(read_matrix(path), path, None)
+    assert not made.skipped and made.blocks == FEWEST_TRIALS
+    assert {each.request.external for each in made.stacks.values()} == {"mysql://app@db.example/shop"}
+    assert all(each.plan and each.plan.groups[0].external and each.dataset is None for each in made.stacks.values())
+    (step,) = made.cells["fault-read-only"].load.trial.schedule.steps  # type: ignore[union-attr]
+    assert (step.fault, step.target, step.options["statement"]) == ("sql", "writer", "SET GLOBAL read_only = 1")
+
+
+@pytest.mark.parametrize("address", ["db.example", "mysql://app:S3cret@db.example/shop"])
+def test_an_address_that_is_not_valid_is_refused_with_its_line(tmp_path: Path, address: str) -> None:
+    path = tmp_path / "managed.yaml"
+    path.write_text(EXTERNAL.replace("ADDRESS", address))
+    with pytest.raises(SandboxError) as refused:
+        resolve.resolve_file(read_matrix(path), path, None)
+    assert refused.value.what.startswith(f"{path}:3: EXTERNAL=")
+    assert refused.value.exit_code is ExitCode.BAD_INPUT and "S3cret" not in " ".join(refused.value.lines())
+
+
 FAULTS = """\
 title: Failover
 question: How long?
@@ -103,18 +144,97 @@ def test_what_breaks_in_a_cell_is_a_schedule(tmp_path: Path) -> None:
     assert steps["fault-steps.load-loaded"] == ["partition", "promote"]
 
 
-def test_the_workload_runs_only_beside_a_loaded_probe(tmp_path: Path) -> None:
-    loads = {name: cell.load for name, cell in failover(tmp_path).cells.items()}
-    idle, loaded = loads["fault-crash.load-idle"], loads["fault-crash.load-loaded"]
-    assert idle.workload.name == "noop" and idle.trial and not idle.trial.loaded
-    assert loaded.workload.name == "oltp_read_only" and loaded.trial and loaded.trial.loaded
-    assert idle.data_need is None and loaded.data_need is not None
+LOAD, ROWS = "  load: [idle, loaded]\n", "tables: 1, rows: 1000, threads: 4, workload: oltp_read_only"
 
 
-def test_options_of_the_workload_are_no_matter_where_it_does_not_run(tmp_path: Path) -> None:
-    made = failover(tmp_path, "workload: oltp_read_only", "workload: tpcc, options: {warehouses: 1}")
+def test_the_workload_runs_only_beside_a_loaded_probe_but_its_data_is_there_for_both(tmp_path: Path) -> None:
+    made = failover(tmp_path)
     idle, loaded = (made.cells[f"fault-crash.load-{load}"].load for load in ("idle", "loaded"))
-    assert idle.workload.name == "noop" and loaded.workload.workload.options()["warehouses"] == 1
+    assert idle.trial and not idle.trial.loaded and idle.is_idle
+    assert loaded.trial and loaded.trial.loaded and not loaded.is_idle
+    assert idle.data_need and idle.data_need == loaded.data_need and idle.data_need.rows == 1000
+    datasets = {stack.dataset.key for stack in made.stacks.values() if stack.dataset}
+    assert len(datasets) == 1, "all are restored from the same data"
+
+
+@pytest.mark.parametrize(
+    ("common", "load", "rows"),
+    [
+        (ROWS, "", 1000),
+        ("tables: 1, rows: 20", "", 20),
+        ("workload: oltp_read_only", "", 400_000),
+        ("threads: 4", "", None),
+        ("threads: 4", LOAD, 400_000),
+    ],
+)
+def test_an_idle_trial_has_the_data_of_its_cell_or_of_the_loaded_ones(
+    tmp_path: Path, common: str, load: str, rows: int | None
+) -> None:
+    path = tmp_path / "failover.yaml"
+    path.write_text(FAULTS.replace(ROWS, common).replace(LOAD, load))
+    idle = next(iter(resolve.resolve_file(read_matrix(path), path, None).cells.values())).load
+    assert idle.is_idle and (idle.data_need.rows if idle.data_need else None) == rows
+
+
+DELAYED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    delay: {faults: high-latency}")
+
+
+def on_an_engine(monkeypatch: pytest.MonkeyPatch, asked: Callable[[], Mapping[str, str]]) -> None:
+    """All images are here; what the kernel lacks is asked of a test."""
+
+    def here(request: PlanRequest) -> Plan:
+        plan = offline_plan(request)
+        return replace(plan, nodes=tuple(replace(n, choice=replace(n.choice, source="local")) for n in plan.nodes))
+
+    monkeypatch.setattr(resolve, "planned", here)
+    monkeypatch.setattr(resolve, "lacking", lambda docker, image, owner: asked())
+
+
+def test_a_fault_that_the_kernel_cannot_have_is_skipped_before_a_stack_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_an_engine(monkeypatch, lambda: {"netem": "Specified qdisc kind is unknown."})
+    reason = "the fault delay is skipped: the engine's kernel has no netem: Specified qdisc kind is unknown."
+    assert failover(tmp_path, *DELAYED).skipped == dict.fromkeys(
+        ("fault-delay.load-idle", "fault-delay.load-loaded"), reason
+    )
+
+
+SKEWED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    skew: {faults: clock-skew}")
+
+
+def test_a_fault_without_its_setting_is_skipped_before_a_stack_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_an_engine(monkeypatch, dict)
+    reason = "the fault clock-skew is skipped: no server has the setting adjustable-clock"
+    assert failover(tmp_path, *SKEWED).skipped == dict.fromkeys(
+        ("fault-skew.load-idle", "fault-skew.load-loaded"), reason
+    )
+    with_it = (SKEWED[0], SKEWED[1].replace("clock-skew", "clock-skew, add: adjustable-clock"))
+    assert not failover(tmp_path, *with_it).skipped
+
+
+def test_a_kernel_that_cannot_be_asked_skips_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> Mapping[str, str]:
+        raise MachineError("docker run failed", "no space left", "try: make doctor")
+
+    on_an_engine(monkeypatch, refused)
+    assert not failover(tmp_path, *DELAYED).skipped
+
+
+def test_the_kernel_is_not_asked_without_the_image_or_a_fault_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "lacking", lambda *_: pytest.fail("it has no image"))
+    assert not failover(tmp_path, *DELAYED).skipped
+    on_an_engine(monkeypatch, lambda: pytest.fail("nothing needs it"))
+    assert not failover(tmp_path, "fault: partition, for: 5s, away_from: servers", "fault: hang, for: 5s").skipped
+
+
+def test_a_factor_that_only_a_load_would_use_is_refused_where_none_runs(tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match="no workload of this matrix uses dist"):
+        failover(tmp_path, LOAD, "  dist: [uniform, pareto]\n")
 
 
 def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(tmp_path: Path) -> None:
@@ -127,12 +247,12 @@ def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(tm
 def test_each_cell_with_a_fault_has_a_stack_and_ten_trials(tmp_path: Path) -> None:
     made = failover(tmp_path)
     assert len(set(made.experiment.stack_of.values())) == 6 and set(made.stacks) >= {"variant6", "canary"}
-    assert made.blocks == resolve.FEWEST_TRIALS == 10
+    assert made.blocks == FEWEST_TRIALS == 10
     assert failover(tmp_path, "depth: restart", "depth: restart\nblocks: 6").blocks == 6
 
 
 def test_without_a_fault_blocks_are_as_many_as_a_difference_needs(tmp_path: Path) -> None:
-    assert resolved(tmp_path, "threads: [1, 4]").blocks < resolve.FEWEST_TRIALS
+    assert resolved(tmp_path, "threads: [1, 4]").blocks < FEWEST_TRIALS
 
 
 @pytest.mark.parametrize(
@@ -142,9 +262,10 @@ def test_without_a_fault_blocks_are_as_many_as_a_difference_needs(tmp_path: Path
         (
             "workload: oltp_read_only",
             "workload: replica-catch-up",
-            12,
+            6,
             "the workload replica-catch-up cannot be the load of a trial",
         ),
+        ("workload: oltp_read_only", "workload: bank", 6, "the workload bank cannot be the load of a trial"),
         ("after_s: 3", "aftr_s: 3", 9, "these faults are no schedule: steps.0.aftr_s"),
         ("for: 5s", "for: 5", 9, "these faults are no schedule: steps.0.for"),
     ],

@@ -4,12 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.experiment import runner as module
 from sandbox.experiment.definition import Matrix
 from sandbox.experiment.resolve import Gate
 from sandbox.experiment.runner import Advance, MoreBlocks
 from sandbox.experiment.selection import make_experiment
 from sandbox.results.compare import observations
+from sandbox.results.record import Record
 from sandbox.results.store import ResultFolder
+from sandbox.run import bench
+from sandbox.run.state import Run
 from unit.experiment.small_matrix import Engine, experiment, records, run
 
 
@@ -73,6 +77,32 @@ def test_an_interrupted_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert result.path == unfinished
     assert [event.done for event in events if isinstance(event, Advance)] == list(range(3, 10))
     assert {record.status for record in records(result)} == {"ok"} and len(records(result)) == 10
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
+    times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, real, ran, engine = times, bench.execute, list[str](), Engine()
+
+    def execute(opened: Run, result: ResultFolder) -> Record:
+        nonlocal late
+        record = real(opened, result)
+        ran.append(f"{record.cell}.{record.block}")
+        if ran[0] != ran[-1] or not late:
+            return record
+        late -= 1
+        metrics = record.metrics.model_copy(update={"lateness_p99_ms": 31.0})
+        result.save(record.model_copy(update={"status": "infra_error", "metrics": metrics}), frozenset())
+        return result.record(ran[-1])
+
+    monkeypatch.setattr(module, "execute", execute)
+    result, events = run(tmp_path, engine, experiment=experiment("restart"))
+    assert ran[5] == ran[0] and len(ran) == 11 and ran.count(ran[0]) == 2, "five runs a block"
+    statuses = {entry.run: entry.status for entry in result.manifest.runs}
+    assert len(statuses) == len(result.manifest.runs) == 10
+    assert statuses[ran[0]] == ("ok" if times == 1 else "infra_error")
+    assert [event.done for event in events if isinstance(event, Advance)] == [0, 0, 1, 2, 3, 4, *range(5, 10)]
 
 
 def test_another_plan_another_host_or_new_begins_afresh(tmp_path: Path) -> None:

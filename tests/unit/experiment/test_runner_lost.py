@@ -76,6 +76,23 @@ def test_a_server_that_died_between_two_runs_leaves_its_log_and_the_variant_is_s
     assert engine.done.count("up m-variant2") == 2 and len(records(result)) == 10
 
 
+def test_a_host_check_that_does_not_end_costs_one_run_and_is_made_again(tmp_path: Path) -> None:
+    checks: list[int] = []
+
+    def host_check(*_: object) -> dict[str, float]:
+        checks.append(1)
+        if len(checks) == 1:
+            raise TimeoutError("docker exec did not end within 60.0 s")
+        return {"cpu_turns": 1000, "fsync_ms": 1.0}
+
+    result, _ = run(tmp_path, Engine(), host_check=host_check)
+    statuses = [record.status for record in records(result)]
+    assert statuses == ["infra_error", *["ok"] * 9] and result.manifest.ended_utc
+    assert records(result)[0].reason == "the host check did not end: docker exec did not end within 60.0 s"
+    part = result.manifest.matrix
+    assert part and [check.block for check in part.host_checks] == [1, 2] and len(checks) == 3
+
+
 def test_an_engine_that_does_not_answer_ends_it_unfinished_and_the_next_start_goes_on(tmp_path: Path) -> None:
     class Gone(Engine):
         gone = False
