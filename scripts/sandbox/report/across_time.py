@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.report.censored_text import bounds_data, bounds_text
 from sandbox.report.rendering import rendered_lines
 from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, text_table
 from sandbox.report.verdict_table import (
@@ -84,8 +85,8 @@ def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
     rows = [
         (
             [each.levels.get(factor, "") for factor in factors],
-            ["" if value is None else figure(value, "") for value in each.typical],
-            figures_text(each.judgement, each.word, f"{each.runs[0]}+{each.runs[1]}", each.missing, RUNS),
+            ["" if each is None else _value_text(*each) for each in each.typical],
+            _figures(each),
         )
         for each in verdicts
     ]
@@ -95,13 +96,30 @@ def _table(verdicts: Sequence[UnpairedVerdict]) -> list[str]:
     return text_table([*factors, *FIGURES], [[*levels, *text] for levels, _, text in rows])
 
 
+def _value_text(value: float, at_least: bool) -> str:
+    return f"{'≥ ' if at_least else ''}{figure(value, '')}"
+
+
+def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
+    """With open trials what holds however long they would have lasted, and their number in A and in B."""
+    runs = f"{verdict.runs[0]}+{verdict.runs[1]}"
+    text = figures_text(verdict.judgement, verdict.word, runs, verdict.missing, RUNS)
+    if verdict.bounds is None:
+        return text
+    still_open = f"{verdict.word} ({verdict.open_trials[0]}+{verdict.open_trials[1]} open)"
+    return (*bounds_text(verdict.metric, *verdict.bounds, RUNS.too_few), *text[2:-1], still_open)
+
+
 def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
+    """Medians that are only lower bounds are null."""
+    medians = [None if each is None or each[1] else each[0] for each in verdict.typical]
     text: dict[str, Any] = {
         "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
-        "runs_b": verdict.runs[1], "median_a": verdict.typical[0], "median_b": verdict.typical[1],
-        "lost_runs": verdict.missing,
+        "runs_b": verdict.runs[1], "median_a": medians[0], "median_b": medians[1], "lost_runs": verdict.missing,
+        "open_trials": {"a": verdict.open_trials[0], "b": verdict.open_trials[1]},
     }  # fmt: skip
-    return text | judgement_data(verdict.judgement, RUNS)
+    between = bounds_data(verdict.metric, *verdict.bounds) if verdict.bounds else {}
+    return text | judgement_data(verdict.judgement, RUNS) | between
 
 
 def history_lines(history: History) -> list[str]:
@@ -149,11 +167,12 @@ def _subject(history: History) -> str:
 
 def _history_row(point: Point) -> Sequence[str]:
     version = cut(point.version or UNKNOWN, _MOST_VERSION)
-    interval = " … ".join(figure(end, "") for end in point.interval or ())
+    interval = " … ".join("open" if end is None else figure(end, "") for end in point.interval or ())
+    marks = [*([f"{point.open_trials} open"] if point.open_trials else []), *(["unfit"] if point.unfit else [])]
     commit = point.tool_commit or ""
     return (
         f"{point.started_utc:%Y-%m-%d %H:%M}", version, commit[:7] + ("+" if commit.endswith("+") else ""),
-        str(point.runs), figure(point.value, ""), interval, "unfit" if point.unfit else "",
+        str(point.runs), _value_text(point.value, point.at_least), interval, ", ".join(marks),
     )  # fmt: skip
 
 
@@ -166,6 +185,8 @@ def _point(metric: Metric, point: Point) -> Mapping[str, Any]:
         "tool_commit": point.tool_commit,
         "runs": point.runs,
         "value": point.value,
+        "at_least": point.at_least,
+        "open_trials": point.open_trials,
         "interval_95": list(point.interval) if point.interval else None,
         "unfit": point.unfit,
         "change": change

@@ -22,6 +22,8 @@ _PHRASES = {
     "not_steady": "did not run steadily",
     "infra_error": "failed because of the environment",
     "failed": "failed",
+    "skipped": "was skipped",
+    "not run": "was not run",
     "not measured": "has no value for this metric",
     _TOO_FEW: f"has too few blocks for a verdict (at least {FEWEST_BLOCKS} are needed)",
 }

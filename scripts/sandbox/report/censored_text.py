@@ -11,8 +11,8 @@ from sandbox.results.survival_of import Bounds, CensoredVerdict
 LOG_RANK = "log-rank p"
 _OPEN = "open"
 LOG_RANK_TEXT = (
-    "censored: trials of the pair ended before writes were back, so the log-rank test decides; the effect is what "
-    "holds however long they would have lasted"
+    "censored: in trials of the pair the figure was still open (writes not back, or never acknowledged), so the "
+    "log-rank test decides; the effect is what holds however long they would have lasted"
 )
 
 
@@ -34,11 +34,16 @@ def log_rank_text(verdict: Verdict) -> str:
 
 def censored_figures(verdict: CensoredVerdict, too_few: str) -> tuple[str, str, str, str, str]:
     """Effect, interval, blocks, adjusted p, and the word with the number of open trials."""
-    judgement, metric = verdict.judgement, METRICS[verdict.metric]
+    judgement = verdict.judgement
     blocks = str(judgement.effect.blocks) if judgement else "0"
     p = p_text(judgement.adjusted_p) if judgement else ""
-    ends = too_few if verdict.interval is None else _interval_text(metric, verdict.interval)
-    return _size_text(metric, verdict.size), ends, blocks, p, f"{verdict.word} ({open_text(verdict)})"
+    size, ends = bounds_text(verdict.metric, verdict.size, verdict.interval, too_few)
+    return size, ends, blocks, p, f"{verdict.word} ({open_text(verdict)})"
+
+
+def bounds_text(name: str, size: Bounds, interval: Bounds | None, too_few: str) -> tuple[str, str]:
+    """An effect and its interval with open trials."""
+    return _size_text(METRICS[name], size), _interval_text(METRICS[name], interval) if interval else too_few
 
 
 def open_text(verdict: CensoredVerdict) -> str:
@@ -62,13 +67,21 @@ def _interval_text(metric: Metric, interval: Bounds) -> str:
 
 
 def censored_data(verdict: CensoredVerdict) -> dict[str, Any]:
-    """What replaces the effect in the JSON data: null is no bound."""
-    interval = verdict.interval
-    return {
-        "effect": None,
-        "interval_95": None if interval is None else [interval.low, interval.high],
-        "effect_between": [verdict.size.low, verdict.size.high],
-        "detectable": None,
+    """What replaces the effect in the JSON data."""
+    return bounds_data(verdict.metric, verdict.size, verdict.interval) | {
         "log_rank_p": verdict.p,
         "open_trials": {"cell": verdict.open_trials[0], "baseline": verdict.open_trials[1]},
+    }
+
+
+def bounds_data(name: str, size: Bounds, interval: Bounds | None) -> dict[str, Any]:
+    """An effect and its interval with open trials: null is no bound."""
+    shown_of = METRICS[name].shown
+    ends = [[end if end is None else shown_of(end) for end in (each.low, each.high)]
+            for each in (size, interval or Bounds(None, None))]  # fmt: skip
+    return {
+        "effect": None,
+        "interval_95": None if interval is None else ends[1],
+        "effect_between": ends[0],
+        "detectable": None,
     }

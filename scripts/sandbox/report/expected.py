@@ -1,17 +1,17 @@
 """PURE: what a matrix expected next to what it measured: a table, notes, a sentence of the answer, data."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sandbox.report.text import figure, varied
 from sandbox.report.trial_cells import is_open, median_text, seen_median
 from sandbox.report.trial_tables import TrialTable
+from sandbox.results.compare import lasted
 from sandbox.results.manifest import CellPart, ExpectedPart, MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS, TRIAL_TIMES
+from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.survival import Lasted
-from sandbox.results.survival_of import lasted
 
 _HEADER = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
@@ -54,20 +54,16 @@ def outcomes(part: MatrixPart, records: Sequence[Record]) -> list[Measured]:
     """Every expectation of every cell that can run, in the order of the file."""
     cells = {cell.name: cell for cell in part.cells if not cell.skipped}
     return [
-        Measured(each, cells[name], list(_values(records, name, each.metric)))
+        Measured(each, cells[name], _values(records, name, each.metric))
         for each in part.expected
         for name in each.cells
         if name in cells
     ]
 
 
-def _values(records: Sequence[Record], cell: str, metric: str) -> Iterator[Lasted]:
-    for record in records:
-        if record.counts and record.cell == cell:
-            value = getattr(record.metrics, metric)
-            found = lasted(record, metric) if metric in TRIAL_TIMES else None if value is None else (value, False)
-            if found is not None:
-                yield found
+def _values(records: Sequence[Record], cell: str, metric: str) -> list[Lasted]:
+    own = [lasted(record, metric) for record in records if record.counts and record.cell == cell]
+    return [found for found in own if found is not None]
 
 
 def expected_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:

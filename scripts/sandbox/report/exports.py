@@ -1,10 +1,12 @@
 """PURE: results in the formats of other tools: Go's benchmark format for benchstat, github-action-benchmark."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from sandbox.report.text import figure, levels_text, options_text, tables_text
+from sandbox.results.compare import lasted
 from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
@@ -55,12 +57,15 @@ def _about(side: ResultSide) -> dict[str, str]:
     versions = dict.fromkeys(
         node.server_version for record in side.records for node in record.nodes if node.server_version
     )
+    still_open = Counter(name for run in side.runs if run.status == "ok" for name in run.censored)
+    left_out = {"left out, still open": ", ".join(f"{name} of {n} runs" for name, n in still_open.items())}
     return {
         "result": side.name,
         "profile": side.manifest.profile,
         "servers": ", ".join(versions) or "unknown",
         "tool commit": side.manifest.tool_commit or "unknown",
         "measured": f"{side.manifest.started_utc:%Y-%m-%dT%H:%M:%SZ}",
+        **(left_out if still_open else {}),
     }
 
 
@@ -93,10 +98,11 @@ def _one_line(text: str) -> str:
 
 
 def _values(record: Record) -> list[str]:
+    """Without those that are only known to be at least so much: the format has no word for it."""
     return [
-        f"{value * factor:.9g} {unit}"
+        f"{found[0] * factor:.9g} {unit}"
         for name, (unit, factor) in _UNITS.items()
-        if (value := getattr(record.metrics, name)) is not None
+        if (found := lasted(record, name)) is not None and not found[1]
     ]
 
 
@@ -111,7 +117,7 @@ def tool_of(metrics: Sequence[str]) -> Tool | None:
 def entries(title: str, series: Sequence[Series]) -> list[dict[str, Any]]:
     """``[{name, unit, value, range?, extra}]``: the newest point of each series.
 
-    ``range``: reach of the 95 % interval on its wider side; absent below six blocks.
+    ``range``: reach of the 95 % interval on its wider side; absent below six blocks, and where it is open.
     """
     return [_entry(title, each, each.points[-1]) for each in series if each.points]
 
@@ -125,8 +131,12 @@ def _entry(title: str, series: Series, point: Point) -> dict[str, Any]:
     extra = [f"result: {point.result}", f"server: {point.version or 'unknown'}", f"runs: {point.runs}"]
     if point.interval:
         low, high = point.interval
-        entry["range"] = f"± {figure(max(point.value - low, high - point.value), '')}"
-        extra.append(f"95 % interval: {low:.6g} to {high:.6g}")
+        if high is not None:
+            entry["range"] = f"± {figure(max(point.value - low, high - point.value), '')}"
+        extra.append(f"95 % interval: {low:.6g} to {'open' if high is None else f'{high:.6g}'}")
+    if point.open_trials:
+        least = "; the value is at least this" if point.at_least else ""
+        extra.append(f"still open at the end: {point.open_trials} trials{least}")
     if point.unfit:
         extra.append("unfit: the canary differs from its baseline")
     return entry | {"extra": "\n".join(extra)}

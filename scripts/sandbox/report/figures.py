@@ -8,7 +8,7 @@ from dataclasses import replace
 from sandbox.report.layout import ByCell, Layout, Place, RunData, layout_of, mean, median_line, run_lines, thinned
 from sandbox.report.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
 from sandbox.report.text import figure
-from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, TRIAL_METRICS
+from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, TRIAL_DOTS, of_trials
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.server_series import COUNTERS, Counter, Points, added_up
@@ -47,7 +47,8 @@ def matrix_figures(part: MatrixPart, judged: Judged, runs: Sequence[RunData]) ->
     layout = layout_of(part)
     good = by_cell(runs)
     metrics = list(dict.fromkeys([*part.metrics, *ALWAYS]))
-    levels = [_levels(layout, good, metric) for metric in metrics if metric not in TRIAL_METRICS]
+    trials = TRIAL_DOTS if of_trials(run.record for run in runs) else ()
+    levels = [_levels(layout, good, metric) for metric in metrics if metric not in trials]
     relative = [_relative(layout, judged, metric) for metric in part.metrics]
     made = [*side_by_side("levels", "throughput and latency", levels)]
     made += side_by_side("relative", "relative to the baseline", relative)

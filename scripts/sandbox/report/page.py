@@ -18,7 +18,7 @@ from sandbox.report.trial_tables import TrialTable
 from sandbox.results.compare import Judged, Verdict
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS, TRIAL_TIMES
+from sandbox.results.statistics.metrics import CENSORABLE, METRICS
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""
@@ -80,6 +80,7 @@ def matrix_page(
 ) -> Page:
     """The page of a judged matrix; ``when``: start and end, as text."""
     records = [run.record for run in runs]
+    lost = verdict_table.lost_runs(part, records)
     return Page(
         title=part.title,
         question=part.question,
@@ -92,7 +93,7 @@ def matrix_page(
         again=[verdict_table.again(part, command)],
         runs=runs,
         tables=[_table(part, judged, records, metric) for metric in part.metrics],
-        notes=[*verdict_table.notes(part, judged, records), verdict_table.MDE_TEXT],
+        notes=[*verdict_table.notes(part, judged, records), *lost, verdict_table.MDE_TEXT],
         processor_time=verdict_table.processor_table(part, records),
         processor_time_first=verdict_table.asked_first(part),
         diffs=environment.config_diffs(part, records),
@@ -150,10 +151,10 @@ def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: 
 
 
 def _middles(part: MatrixPart, records: Sequence[Record], metric: str) -> Mapping[str, str]:
-    """By cell; of a time of trials the median, since the pseudo-median of open ones means nothing."""
-    if metric in TRIAL_TIMES:
-        return {cell.name: median_text(cell.lengths(metric)) or "?" for cell in cells_of(part, records)}
-    return {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
+    """By cell; of what trials may know only as "at least" the median: a pseudo-median of open ones means nothing."""
+    known = {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
+    trials = cells_of(part, records) if metric in CENSORABLE else []
+    return known | {cell.name: text for cell in trials if (text := median_text(cell.lengths(metric)))}
 
 
 def _row(levels: Sequence[str], verdict: Verdict, known: Mapping[str, str], log_rank: bool) -> Mapping[str, Any]:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sandbox.report.text import figure, varied
+from sandbox.results.compare import lasted
 from sandbox.results.manifest import CellPart, MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.results.statistics.metrics import CENSORABLE, METRICS, TRIAL_COUNTS, TRIAL_TIMES
 from sandbox.results.statistics.survival import Lasted, censored_median, median_interval
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS
-from sandbox.results.survival_of import lasted
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 
 TRIAL_METRICS = (*TRIAL_TIMES, *TRIAL_COUNTS)
-FEWEST_TRIALS = 10
-"""A cell with fewer is labelled; with fewer than FEWEST_BLOCKS it has no verdict (docs/failover.md)."""
+TRIAL_DOTS = (*CENSORABLE, *TRIAL_COUNTS)
+"""Drawn as a dot for each trial."""
 MOST_TIMELINES = 12
 NAMES = {
     "rto_ms": "RTO",
@@ -52,10 +52,21 @@ class CellTrials:
         """A time in ms of each trial that has it, and whether it was still open at the end."""
         return [length for record in self.records if (length := lasted(record, metric)) is not None]
 
+    def ranked(self, metric: str) -> list[Lasted]:
+        """The same of any metric, with its sign changed where higher is better: the best comes first."""
+        sign = -1 if METRICS[metric].higher_is_better else 1
+        return [(sign * value, still_open) for value, still_open in self.lengths(metric)]
+
     @property
     def count(self) -> int:
         """How many trials."""
         return len(self.records)
+
+
+def asked(part: MatrixPart) -> str:
+    """The metric that answers the question of a matrix of trials: its first one, or the RTO if that is no trial's."""
+    first = part.metrics[0]
+    return first if first in (*TRIAL_METRICS, *CLUSTER_NAMES, *CENSORABLE) else "rto_ms"
 
 
 def of_trials(records: Iterable[Record]) -> bool:
@@ -164,19 +175,20 @@ def rto_text(record: Record) -> str:
 
 
 def worst_trials(part: MatrixPart, records: Sequence[Record], most: int = MOST_TIMELINES) -> list[Record]:
-    """The median trial, by RTO, of each of the cells that were out longest; the worst first."""
-    of_cells = [cell for cell in cells_of(part, records) if cell.lengths("rto_ms") and cell.name != part.canary.cell]
-    worst = sorted(of_cells, key=lambda cell: _rank(cell.lengths("rto_ms")), reverse=True)
-    return [_median_trial(cell) for cell in worst[:most]]
+    """The median trial of each of the worst cells, by the metric that the matrix asks for; the worst first."""
+    metric = asked(part)
+    of_cells = [cell for cell in cells_of(part, records) if cell.lengths(metric) and cell.name != part.canary.cell]
+    worst = sorted(of_cells, key=lambda cell: _rank(cell.ranked(metric)), reverse=True)
+    return [_median_trial(cell, metric) for cell in worst[:most]]
 
 
 def _rank(lengths: Sequence[Lasted]) -> tuple[bool, float]:
     return is_open(lengths), seen_median(lengths)
 
 
-def _median_trial(cell: CellTrials) -> Record:
+def _median_trial(cell: CellTrials, metric: str) -> Record:
     """Open trials come last; of an even number, the lower one in the middle."""
-    known = [(found, record) for record in cell.records if (found := lasted(record, "rto_ms")) is not None]
+    known = [(found, record) for record in cell.records if (found := lasted(record, metric)) is not None]
     ordered = sorted(known, key=lambda each: (each[0][1], each[0][0]))
     return ordered[(len(ordered) - 1) // 2][1]
 

@@ -1,16 +1,18 @@
 """PURE: the figures of trials: a dot for each trial, fault against everything else as a heat map, trials in time."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from sandbox.report.figures import by_cell, spoken
+from sandbox.report.figures import ALWAYS, by_cell, spoken
 from sandbox.report.heat_map import HeatMap, HeatSquare
 from sandbox.report.layout import Layout, Place, RunData, layout_of
 from sandbox.report.strips import Strip, Strips
 from sandbox.report.svg import LOG_FROM, Bar, Figure, Line, Mark
 from sandbox.report.text import levels_text, varied
 from sandbox.report.trial_cells import (
-    TRIAL_METRICS,
+    TRIAL_DOTS,
     CellTrials,
+    asked,
     cells_of,
     fault_factor,
     heat_of,
@@ -23,11 +25,11 @@ from sandbox.report.trial_cells import (
 )
 from sandbox.report.trial_marks import AxisHolds, LaneBand, MedianMark, Moment, Shade, TrialDot
 from sandbox.report.trial_view import step_text
+from sandbox.results.compare import lasted
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record, TrialRecord
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.statistics.survival import Lasted, median_interval
-from sandbox.results.survival_of import lasted
 from sandbox.results.trial.series import TrialSeries
 
 FIRST_MS = 1.0
@@ -35,6 +37,8 @@ FIRST_MS = 1.0
 _SPREAD = 0.78
 """Share of a variant's place that the dots of its trials take."""
 _MOST_CODES = 6
+_MISSING_S = 2.5
+"""Between two samples, of which there is one a second: at least one is missing."""
 _STREAMS = {"pooled": "pooled", "fresh": "new connections"}
 _TIMELINE_CAPTION = (
     "By the probe's clock, in seconds from the start of the first injection. Shaded: from the injection to the heal "
@@ -46,10 +50,10 @@ _TIMELINE_CAPTION = (
 def trial_figures(part: MatrixPart, runs: Sequence[RunData], series: Mapping[str, TrialSeries]) -> list[Figure]:
     """Dots by metric, the heat map, and the trials of which there is a series, by the name of their run."""
     records = [run.record for run in runs]
-    judged = sorted((name for name in part.metrics if name in TRIAL_METRICS), key=lambda name: name != "rto_ms")
+    drawn = [name for name in dict.fromkeys([*part.metrics, *ALWAYS]) if name in TRIAL_DOTS]
     layout = layout_of(part)
-    made = [_dots(layout, runs, metric) for metric in judged]
-    made += [heat_map(part, records), timelines(records, series)]
+    made = [_dots(layout, runs, metric) for metric in sorted(drawn, key=lambda name: name != "rto_ms")]
+    made += [heat_map(part, records), timelines(records, series, asked(part))]
     return [each for each in made if each.panels]
 
 
@@ -64,7 +68,7 @@ def _dots(layout: Layout, runs: Sequence[RunData], metric: str) -> Figure:
     good, unit = by_cell(runs), METRICS[metric].unit
     found: dict[str, list[tuple[Place, list[tuple[Record, Lasted]]]]] = {panel: [] for panel in layout.panels}
     for cell, place in layout.places.items():
-        trials = [(run.record, length) for run in good.get(cell, ()) if (length := length_of(run.record, metric))]
+        trials = [(run.record, length) for run in good.get(cell, ()) if (length := lasted(run.record, metric))]
         if trials:
             found[place.panel].append((place, trials))
     lengths = [length for cells in found.values() for _, trials in cells for _, length in trials]
@@ -79,16 +83,6 @@ def _dots(layout: Layout, runs: Sequence[RunData], metric: str) -> Figure:
         "bar: its exact 95 % interval by order statistics; none below 6 trials."
     )
     return Figure(f"trials-{metric}", f"{spoken(metric)}, every trial", caption, panels, layout.variants)
-
-
-def length_of(record: Record, metric: str) -> Lasted | None:
-    """The figure of a trial, and whether it was still open at the end; a count never is."""
-    if record.trial is None:
-        return None
-    if METRICS[metric].unit == "ms":
-        return lasted(record, metric)
-    value = getattr(record.metrics, metric)
-    return None if value is None else (float(value), False)
 
 
 def _scale(lengths: Sequence[Lasted]) -> tuple[float, float, float]:
@@ -161,12 +155,13 @@ def _square(cell: CellTrials, label: str, middles: Sequence[float]) -> HeatSquar
     return HeatSquare(heat_of(middle, middles), [shown, trials, known], tooltip, alarm=lost > 0, dashed=lower_bound)
 
 
-def timelines(records: Sequence[Record], series: Mapping[str, TrialSeries]) -> Figure:
-    """A picture for each trial of which there is a series, in the order of the series."""
+def timelines(records: Sequence[Record], series: Mapping[str, TrialSeries], metric: str = "rto_ms") -> Figure:
+    """A picture for each trial of which there is a series, in that order, which is one by ``metric``."""
     named = {f"{record.cell}.{record.block}": record for record in records}
     panels = [_timeline(name, named[name], found) for name, found in series.items() if name in named]
     several = len(panels) > 1
-    title = "median trials of the cells that were out longest, in time" if several else "the trial in time"
+    worst = "were out longest" if metric == "rto_ms" else f"are worst by {metric}"
+    title = f"median trials of the cells that {worst}, in time" if several else "the trial in time"
     return Figure("timelines", title, _TIMELINE_CAPTION, [each for each in panels if each.strips])
 
 
@@ -265,8 +260,16 @@ def _sampled(
         node: [(at, value) for at, value in line if series.began_s <= at <= series.ended_s]
         for node, line in points.items()
     }
-    marks = [Line(line, colours[node]) for node, line in inside.items() if line]
+    marks = [Line(_interrupted(line), colours[node]) for node, line in inside.items() if line]
     return Strip(title, marks, [(node, colours[node]) for node in inside])
+
+
+def _interrupted(line: Sequence[tuple[float, float]]) -> list[tuple[float, float] | None]:
+    """With None where a sample is missing: nothing is known of the node then."""
+    found: list[tuple[float, float] | None] = [*line[:1]]
+    for before, after in itertools.pairwise(line):
+        found += [None, after] if after[0] - before[0] > _MISSING_S else [after]
+    return found
 
 
 def _faults(trial: TrialRecord, end_s: float) -> Iterator[Mark]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sandbox.report.text import UNKNOWN, figure, varied
 from sandbox.report.trial_cells import (
     CLUSTER_NAMES,
-    FEWEST_TRIALS,
+    NAMES,
     CellTrials,
     cells_of,
     interval_text,
@@ -19,11 +19,16 @@ from sandbox.report.trial_cells import (
 )
 from sandbox.results.manifest import MatrixPart
 from sandbox.results.record import Record
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS
+from sandbox.results.statistics.metrics import CENSORABLE
+from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.results.trial.models import LedgerCounts
 
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out")
-_RECOVERY = ("RTO, new conn.", "noticed", "election", "brownout", "whole again", "write errors", "read errors")
+_RECOVERY = {
+    "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "noticed", "election_ms": "election",
+    "brownout_ms": "brownout", "redundancy_ms": "whole again",
+}  # fmt: skip
+_ERRORS = ("write errors", "read errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
 _FLOW = ("paused %", "largest queue", "load %")
 _GAP = 2
@@ -51,6 +56,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         rows = [[*cell.levels, *row(cell)] for cell in cells]
         return TrialTable(title, note, [*factors, *header], rows, len(factors))
 
+    times = [*_RECOVERY, *(name for name in part.metrics if name in CENSORABLE and name not in ("rto_ms", *_RECOVERY))]
     clusters = any(getattr(record.metrics, name) is not None for record in records for name in CLUSTER_NAMES)
     tables = [
         table(
@@ -63,8 +69,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         table(
             "Recovery, ms",
             "Medians of the trials that have the figure; errors from the first injection on.",
-            _RECOVERY,
-            _recovery,
+            [*(_RECOVERY.get(name) or NAMES.get(name, name) for name in times), *_ERRORS],
+            lambda cell: _recovery(cell, times),
         ),
         table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
         *_checks(cells, factors),
@@ -129,8 +135,7 @@ def _outage(cell: CellTrials) -> Sequence[str]:
     )  # fmt: skip
 
 
-def _recovery(cell: CellTrials) -> Sequence[str]:
-    times = ("rto_new_connection_ms", "detection_ms", "election_ms", "brownout_ms", "redundancy_ms")
+def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
     counts = [_median_of(cell, name) for name in ("write_errors", "read_errors")]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
 

@@ -8,9 +8,10 @@ from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
 from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, ms_text
+from sandbox.results.compare import lasted
 from sandbox.results.record import Record, TrialRecord, TrialStep
-from sandbox.results.survival_of import lasted
 from sandbox.results.trial.models import StaleReads
+from sandbox.results.trial.observers import UNDATED
 
 ONE_TRIAL = "One trial has no interval: the same fault takes another time at each trial. make matrix repeats it."
 
@@ -84,6 +85,8 @@ def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
     for name, spoken in NAMES.items():
         if (found := lasted(record, name)) is not None:
             yield spoken, time_text(*found, name, trial)
+        elif name == "lag_max_ms" and any(step.fault == UNDATED for step in trial.steps):
+            yield spoken, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
 
 
 def _cluster(record: Record) -> Iterator[tuple[str, str]]:

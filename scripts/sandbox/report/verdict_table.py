@@ -28,6 +28,7 @@ from sandbox.report.text import (
 from sandbox.report.trial_answer import answer_of
 from sandbox.report.trial_cells import CLUSTER_NAMES, TRIAL_METRICS, of_trials
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
+from sandbox.results.calibration import beside_trials
 from sandbox.results.compare import Judged, Noise, Verdict
 from sandbox.results.manifest import MatrixPart, marked_blocks
 from sandbox.results.record import Record
@@ -40,6 +41,8 @@ from sandbox.results.survival_of import CensoredVerdict
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
+_NOT_OF_ONE_SERVER = (*TRIAL_METRICS, *CLUSTER_NAMES, "catch_up_s", "catch_up_tps", "proxy_cpu_ms_per_tx")
+"""Metrics that `make calibrate`, which measures one server, does not know."""
 _MOST_CELLS = 4
 """That lost runs, named in one line."""
 
@@ -113,7 +116,10 @@ def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command
 def how(part: MatrixPart, records: Sequence[Record]) -> str:
     """Order, estimator, servers and host, in a few sentences."""
     versions = sorted({node.server_version for record in records for node in record.nodes if node.server_version})
-    runs = f"runs of {part.seconds} s after {part.warmup_s} s of warm-up"
+    by_work = {record.metrics.catch_up_s is not None for record in records if record.counts}
+    length = "until their work is done" if by_work == {True} else f"of {part.seconds} s"
+    also = ", or until their work is done," if len(by_work) > 1 else ""
+    runs = f"runs {length}{also} after {part.warmup_s} s of warm-up"
     if of_trials(records):
         runs = "in each a trial of every cell on a fresh stack, pairs with open trials by the log-rank test"
     return (
@@ -200,22 +206,25 @@ def margins_by_workload(verdicts: Sequence[Verdict], units: Units, noise: Mappin
     return "; ".join(f"{load}: {text}" if len(known) > 1 else text for load, text in known.items())
 
 
-def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: float) -> str:
+def _margins_text(effects: Iterable[Effect], units: Units, source: str, sd: float | None) -> str:
     """By blocks (or runs) where cells have lost some; empty where no difference can count."""
     margins = {each.blocks: shown(each.metric, each.margin).lstrip("+") for each in effects if each.interval}
     if not margins:
         return ""
     ends = [f"{margins[blocks]} ({blocks} {units.counted})" for blocks in (max(margins), min(margins))]
-    known = "noise unknown" if source == "unknown" else f"{source}, sd {figure(sd, digits=3)}"
+    known = "at least, noise unknown" if sd is None else f"{source}, sd {figure(sd, digits=3)}"
     text = " to ".join(ends) if len(margins) > 1 else next(iter(margins.values()))
     return f"smallest difference that counts: {text} ({known})"
 
 
-def calibrate_commands(part: MatrixPart, judged: Judged) -> list[str]:
-    """Commands that calibrate this host for these runs where it is not calibrated: one for each workload."""
+def calibrate_commands(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
+    """Commands that calibrate this host for these runs where it is not calibrated: one for each workload.
+
+    None for trials and for metrics that two runs of one server do not have.
+    """
     asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
-    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in (*TRIAL_METRICS, *CLUSTER_NAMES)}
-    loads = {load for (load, _), source in noise.items() if source == "canary"}
+    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in _NOT_OF_ONE_SERVER}
+    loads = {load for (load, _), source in noise.items() if source == "canary"} - beside_trials(records)
     words = sorted(asked.get(load, load) for load in loads)
     return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
 
@@ -225,8 +234,12 @@ def notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> l
     text = [*expected_notes(part, records), *trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
     if judged.unfit:
         text.append("UNFIT: the canary, which is the baseline against itself, differs; no verdicts")
-    if commands := calibrate_commands(part, judged):
+    if commands := calibrate_commands(part, judged, records):
         text.append(f"not calibrated: the canary's own noise sets the margin   ({'; '.join(commands)})")
+    effects = [each.judgement.effect for each in judged.verdicts if each.judgement]
+    unknown = dict.fromkeys(effect.metric.name for effect in effects if not effect.noise_known)
+    if unknown:
+        text.append(f"no canary for {', '.join(unknown)}: the noise is unknown, so nothing is better or worse")
     text += [f"not steady: {cell}: {changed}" for cell, changed in unsteady_text(judged.unsteady).items()]
     text += host_check_notes(part)
     text += [f"left out: {factor} {', '.join(levels)}" for factor, levels in part.left_out.items()]
@@ -258,15 +271,17 @@ def unsteady_text(unsteady: Mapping[str, Sequence[Shift]]) -> dict[str, str]:
 
 
 def lost_runs(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """One line for each status and variant: number of lost runs, their cells, and the reason of the first.
+    """One line for each status and variant, or reason to skip: number of runs, their cells, the reason of the first.
 
     ``2 runs infra_error (variant-router.threads-256, …): the proxy does not share server connections: …``
     """
     variant_of = {cell.name: cell.variant for cell in part.cells}
     lost: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if record.status in ("failed", "infra_error"):
-            lost.setdefault((record.status, variant_of.get(record.cell, record.cell)), []).append(record)
+        if record.status in ("failed", "infra_error", "skipped"):
+            variant = variant_of.get(record.cell, record.cell)
+            alike = record.reason or "" if record.status == "skipped" else variant
+            lost.setdefault((record.status, alike), []).append(record)
     lines = []
     for (status, _), runs in lost.items():
         cells = list(dict.fromkeys(run.cell for run in runs))
@@ -345,11 +360,8 @@ def _data(verdict: Verdict) -> dict[str, Any]:
         "cell": verdict.cell, "baseline": verdict.baseline, "metric": verdict.metric, "verdict": verdict.word,
         "missing_blocks": verdict.missing,
     }  # fmt: skip
-    return text | judgement_data(verdict.judgement, BLOCKS) | _censored_data(verdict)
-
-
-def _censored_data(verdict: Verdict) -> dict[str, Any]:
-    return censored_data(verdict) if isinstance(verdict, CensoredVerdict) else {}
+    censored = censored_data(verdict) if isinstance(verdict, CensoredVerdict) else {}
+    return text | judgement_data(verdict.judgement, BLOCKS) | censored
 
 
 def effect_data(effect: Effect | None) -> dict[str, Any]:

@@ -4,19 +4,20 @@ direct is out for 9.3 to 12 s, haproxy for 2.7 to 4.5 s. At topology gr and host
 two direct ones are still out after 60 s. One trial of galera with host-loss through haproxy lost 3 writes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sandbox.report.layout import RunData
-from sandbox.results.compare import Judged, judge_matrix
+from sandbox.results.compare import Judged, judge_matrix, observations
 from sandbox.results.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
 from sandbox.results.record import CheckRecord, Environment, Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.results.store import ResultFolder
 from sandbox.results.survival_of import by_log_rank
 from sandbox.results.trial.models import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
+from sandbox.results.unpaired import ResultSide
 from unit.report.made_up_logs import T0_MS, probe_lines
 from unit.results.samples import sample_record
 
@@ -182,6 +183,34 @@ def judged(found: list[Record] | None = None, plan: MatrixPart | None = None) ->
     return by_log_rank(judge_matrix(plan, known, lambda _: (), {}), plan, known)
 
 
+def with_percentile(cell: str, block: int, p95_ms: float, still_open: bool) -> Record:
+    """A trial whose percentile is only known to be at least so long, where it is open."""
+    made = trial_record(cell=cell, block=block)
+    assert made.trial and made.trial.figures
+    figures = made.trial.figures.model_copy(update={"censored": ("latency_p95_ms",) if still_open else ()})
+    metrics, trial = made.metrics, made.trial.model_copy(update={"figures": figures})
+    return made.model_copy(update={"metrics": metrics.model_copy(update={"latency_p95_ms": p95_ms}), "trial": trial})
+
+
+def trial_side(name: str, rto_ms: Sequence[float], **plan: Any) -> ResultSide:
+    """A result of one cell and the canary, as a comparison takes it; what lasted ``SEEN_MS`` was still out."""
+    cell, same = cell_name("gr", "direct", "host-loss"), cell_name("galera", "direct", "host-loss")
+    lengths = {cell: rto_ms, same: [9_000.0] * 6, "canary": [9_000.0 + block for block in range(6)]}
+    found = [
+        trial_record(cell=each, block=block, rto_ms=rto, still_out=rto == SEEN_MS)
+        for each, rtos in lengths.items()
+        for block, rto in enumerate(rtos, 1)
+    ]
+    return side_of(name, found, part(**{"metrics": ["rto_ms"], **plan}))
+
+
+def side_of(name: str, found: Sequence[Record], plan: MatrixPart) -> ResultSide:
+    """Records as a comparison takes them."""
+    manifest = Manifest(kind="matrix", slug="x", profile="gr3", command=[], started_utc=_BEGAN, matrix=plan)
+    seen = observations(found, lambda _: (), "restart")
+    return ResultSide(name, manifest, found, seen, judge_matrix(plan, found, lambda _: (), {}))
+
+
 def write_result(results: Path, found: list[Record] | None = None, plan: MatrixPart | None = None) -> ResultFolder:
     """The result on disk, with the log of a probe next to each record; a single trial where there is one record."""
     known = records() if found is None else found
@@ -194,7 +223,8 @@ def write_result(results: Path, found: list[Record] | None = None, plan: MatrixP
     )  # fmt: skip
     result = ResultFolder.create(results, manifest)
     for record in known:
-        folder = result.start_run(record.cell, record.block)
+        folder = result.run_path(record)
+        folder.mkdir()
         (folder / "probe.log").write_text(_log(record.metrics.rto_ms or 0.0), encoding="utf-8")
         (folder / "record.json").write_text(record.to_json(), encoding="utf-8")
     result.finish(_BEGAN + timedelta(hours=1))

@@ -9,6 +9,7 @@ from sandbox.results.calibration import Calibration
 from sandbox.results.history import History, history_of
 from sandbox.results.statistics.changes import Shift
 from sandbox.results.unpaired import ResultSide, compare_results, differences_between
+from unit.report.made_up_trials import SEEN_MS, trial_side
 from unit.results.made_results import around, cell, matrix_part, side
 
 STEP = Shift("step", 0.5, 25, 6)
@@ -51,6 +52,37 @@ def test_what_changed_in_an_unsteady_cell_is_reported_with_its_side() -> None:
         first, second, compare_results(first, second, Calibration()), differences_between(first, second)
     )
     assert data["unsteady"] == {"A": {}, "B": {"on": [asdict(STEP)]}}
+
+
+def test_open_trials_are_counted_and_bound_what_is_shown() -> None:
+    first, second = trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10)
+    row = next(line for line in lines(first, second) if "open)" in line)
+    assert "at least +57,99" in row and "… open" in row and row.endswith("worse (0+10 open)")
+    assert any(line.startswith("open: trials of A+B") for line in lines(first, second))
+    compared, apart = compare_results(first, second, Calibration()), differences_between(first, second)
+    data = json.loads(json.dumps(unpaired_data(first, second, compared, apart)))
+    (found,) = (each for each in data["verdicts"] if each["open_trials"]["b"])
+    assert found["effect"] is found["median_b"] is found["interval_95"][1] is None
+    assert found["effect_between"] == [57_995.5, None] and found["median_a"] == 2_004.5
+
+
+def test_a_history_marks_what_is_only_at_least() -> None:
+    levels = {"topology": ["gr"], "proxy": ["direct"], "fault": ["host-loss"]}
+    some = [trial_side("some", [*[2e3 + block for block in range(9)], SEEN_MS]), trial_side("all", [SEEN_MS] * 10)]
+    found = history_of(some, ["rto_ms"], levels, Calibration())
+    rows = [line for line in history_lines(found) if "2025-01-31" in line]
+    assert rows[0].endswith("1 open") and "≥" not in rows[0] and "… open" in rows[0]
+    assert rows[1].split()[-6:] == ["≥", "60000", "60000", "…", "open", "10", "open"][-6:]
+    points = json.loads(json.dumps(history_data(found)))["series"][0]["points"]
+    assert [(each["at_least"], each["open_trials"]) for each in points] == [(False, 1), (True, 10)]
+    assert points[1]["interval_95"] == [60e3, None]
+
+
+def test_a_change_is_found_among_exact_values_alone() -> None:
+    levels = {"topology": ["gr"], "proxy": ["direct"], "fault": ["host-loss"]}
+    sides = [trial_side(f"r{n}", [2e3 + block if n < 8 else SEEN_MS for block in range(10)]) for n in range(16)]
+    (series,) = history_of(sides, ["rto_ms"], levels, Calibration()).series
+    assert not any(point.change for point in series.points) and series.points[-1].at_least
 
 
 def test_many_factors_still_fit() -> None:

@@ -55,6 +55,17 @@ def test_the_answer_names_the_change_the_word_and_where() -> None:
     )
 
 
+def test_what_was_skipped_did_not_fail() -> None:
+    skipped = [run(cell, 1, 1, "skipped") for cell in ("durable-4", "relaxed-4", "canary")]
+    found = judge_result(skipped, [("durable-4", "relaxed-4")], ("canary", "relaxed-4"), ["tps"], {})
+    assert answer(matrix(), found) == "By tps: commits durable was skipped at threads 4."
+
+
+def test_what_has_not_run_did_not_fail() -> None:
+    found = judge_result([run("relaxed-4", 1, 1)], [("durable-4", "relaxed-4")], ("canary", "relaxed-4"), ["tps"], {})
+    assert answer(matrix(), found) == "By tps: commits durable was not run at threads 4."
+
+
 def test_what_holds_everywhere_names_no_level() -> None:
     message = answer(matrix(), judged({"1": 1.0, "4": 1.0, "16": 1.0}))
     assert message == "By tps: commits durable makes no difference of 5.0% or more."

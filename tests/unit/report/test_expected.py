@@ -17,7 +17,7 @@ from sandbox.report.trial_answer import answer_of
 from sandbox.report.verdict_table import summary, verdict_data, verdict_lines
 from sandbox.results.manifest import ExpectedPart, MatrixPart
 from unit.report.made_up import made_up
-from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records
+from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile
 
 CRASH, LOSS = cell_name("galera", "haproxy", "server-crash"), cell_name("gr", "haproxy", "host-loss")
 OTHER = cell_name("gr", "haproxy", "server-crash")
@@ -58,6 +58,16 @@ def test_trials_that_were_still_out_differ_only_if_they_were_out_longer_than_exp
     assert rows[0][-3:] == ["≥ 60,000", "10", "differs by at least +55,000 ms"]
     assert expected_tables(expecting(late), records())[0].rows[0][-1] == "unknown"
     assert outcomes(expecting(late), records())[0].met is None
+
+
+def test_an_open_percentile_is_at_least_the_time_out() -> None:
+    """Found on a page: p99 still open at 2 s, and 2 s less than the 4 to 6 s that were expected."""
+    found = [with_percentile(CRASH, block, 2_003.0, still_open=True) for block in range(1, 11)]
+    plain = {"cells": [CRASH], "metric": "latency_p95_ms"}
+    late, early = (expecting({**plain, "between": ends}) for ends in ((4_000.0, 6_000.0), (1.0, 10.0)))
+    assert outcomes(late, found)[0].words == "unknown"
+    assert expected_tables(late, found)[0].rows[0][-3] == "≥ 2,003"
+    assert outcomes(early, found)[0].words == "differs by at least +1,993 ms"
 
 
 def test_without_a_run_it_is_unknown() -> None:

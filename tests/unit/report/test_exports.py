@@ -13,6 +13,7 @@ from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.unpaired import ResultSide
+from unit.report.made_up_trials import SEEN_MS, trial_side
 from unit.results.made_results import around, cell, matrix_part, side
 from unit.results.samples import sample_record
 
@@ -133,6 +134,21 @@ def test_github_action_benchmark_reads_an_entry_a_cell_and_metric() -> None:
     assert first.value == pytest.approx(1000, rel=0.02)
     assert first.range and re.fullmatch(r"± \d+(\.\d+)?", first.range) and first.extra and "runs: 8" in first.extra
     assert "null" not in exported, "coerced there to the text null, or to 0"
+
+
+def test_what_is_only_at_least_is_no_value_for_benchstat_and_marked_for_the_action() -> None:
+    side = trial_side("open", [SEEN_MS] * 10)
+    parsed = parse_benchmark_format("\n".join(benchstat_lines([side])))
+    out, back = (
+        [values for _, _, values, _ in parsed.results if ("rto-sec" in values) == known] for known in (False, True)
+    )
+    assert len(out) == 10 and len(back) == 6 and all("lag-max-sec" in values for values in out)
+    (note,) = (line for line in parsed.ignored if "still open" in line)
+    assert "rto_ms of 10 runs" in note and "redundancy_ms of 10 runs" in note
+    levels = {"topology": ["gr"], "proxy": ["direct"], "fault": ["host-loss"]}
+    (entry,) = entries("x", history_of([side], ["rto_ms"], levels, Calibration()).series)
+    assert "range" not in entry and "95 % interval: 60000 to open" in entry["extra"]
+    assert "still open at the end: 10 trials; the value is at least this" in entry["extra"]
 
 
 def test_without_an_interval_there_is_no_range() -> None:

@@ -79,6 +79,7 @@ def test_every_run_has_its_files_and_a_bad_one_its_reason() -> None:
     assert len(page.runs) == 168 and len(re.findall(r'/logs/mysql1\.log">mysql1</a>', html(page))) == 168
     assert f'<a href="{page.runs[1].files["log_mysql1"]}">mysql1</a>' in html(page)
     assert "mysql1 died &lt;9&gt;" in html(page) and "not ok" in text(page)
+    assert page.notes[-2].startswith("1 run infra_error (") and page.notes[-2].endswith("): mysql1 died <9>")
 
 
 def test_what_a_result_says_cannot_become_markup() -> None:

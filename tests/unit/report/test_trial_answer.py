@@ -1,6 +1,7 @@
 """The answer of a matrix of trials: who was back first and by how much, and what was lost where."""
 
 from dataclasses import replace
+from typing import Any
 
 from sandbox.report.trial_answer import answer_of
 from sandbox.results.record import Record
@@ -8,8 +9,8 @@ from unit.report import made_up
 from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record
 
 
-def said(found: list[Record]) -> str:
-    return answer_of(part(), judged(found), found)
+def said(found: list[Record], **plan: Any) -> str:
+    return answer_of(part(**plan), judged(found, part(**plan)), found)
 
 
 def cells(*lengths: tuple[str, str, str, float], trials: int = 10, spread: float = 1.0) -> list[Record]:
@@ -56,7 +57,7 @@ def test_a_next_cell_that_was_still_out_is_at_least_so_much_later() -> None:
 
 def test_where_nothing_came_back_there_is_no_first() -> None:
     found = said(cells(("galera", "direct", "server-crash", SEEN_MS)))
-    assert found.startswith("Everywhere, most trials ended before writes were back.")
+    assert found.startswith("In every cell with 6 trials or more, half or more of them ended before writes were back.")
 
 
 def test_one_cell_has_nobody_to_be_ahead_of() -> None:
@@ -95,3 +96,33 @@ def test_an_unfit_result_says_nothing_of_times() -> None:
 def test_all_other_matrices_have_the_answer_that_they_had() -> None:
     plan, verdicts, runs = made_up.made_up()
     assert answer_of(plan, verdicts, [run.record for run in runs]).startswith("By tps: commits durable is worse at")
+
+
+def with_metric(name: str, direct: float, haproxy: float) -> list[Record]:
+    """Ten trials of a cell through each way in, with so much of a metric each."""
+    made = cells(*(("galera", proxy, "server-crash", 1_000.0) for proxy in ("direct", "haproxy")))
+    values = [haproxy if "haproxy" in each.cell else direct for each in made]
+    return [
+        each.model_copy(update={"metrics": each.metrics.model_copy(update={name: value})})
+        for each, value in zip(made, values, strict=True)
+    ]
+
+
+def test_the_answer_is_by_what_the_matrix_asks_for() -> None:
+    at = "at topology galera and proxy {} and fault server-crash"
+    joins = said(with_metric("join_ms", 9_000.0, 6_200.0), metrics=["join_ms", "rto_ms"])
+    assert joins.startswith(
+        f"By join_ms: least {at.format('haproxy')}: 6,200 ms (median of 10 trials), 2,800 ms less than next, "
+        f"{at.format('direct')}. No acknowledged write was lost"
+    )
+    stale = said(with_metric("stale", 0, 12), metrics=["stale"])
+    assert stale.startswith(f"By stale: least {at.format('direct')}: 0 per trial (median of 10 trials), 12 per trial")
+    load = said(with_metric("load_tps_change_percent", -60.0, -5.0), metrics=["load_tps_change_percent"])
+    assert (
+        load.startswith(f"By load_tps_change_percent: greatest {at.format('haproxy')}: -5 % (") and "55 % more" in load
+    )
+    lost = said(with_metric("lost", 0, 0), metrics=["lost", "rto_ms"])
+    assert lost == "No acknowledged write was lost in 20 trials."
+    assert said(with_metric("stale", 1, 2), metrics=["tps"]).startswith("Writes were back first")
+    none = said(with_metric("stale", 1, 2), metrics=["join_ms"])
+    assert none.startswith("No cell has the 6 trials that a verdict on join_ms needs.")

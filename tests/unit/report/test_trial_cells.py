@@ -109,6 +109,18 @@ def test_the_worst_cells_are_drawn_by_their_median_trial() -> None:
     assert len(worst_trials(part(), records(), most=3)) == 3
 
 
+@pytest.mark.parametrize(("metric", "worst", "other"), [("stale", 99, 1), ("load_tps_change_percent", -90, -5)])
+def test_the_worst_cells_are_those_by_the_first_metric(metric: str, worst: int, other: int) -> None:
+    bad = cell_name("galera", "haproxy", "server-crash")
+    found = [
+        each.model_copy(
+            update={"metrics": each.metrics.model_copy(update={metric: worst if each.cell == bad else other})}
+        )
+        for each in records()
+    ]
+    assert worst_trials(part(metrics=[metric]), found)[0].cell == bad
+
+
 def test_lost_writes_are_counted_and_trials_that_cannot_say() -> None:
     assert lost_in(cell(cell_name("galera", "haproxy", "host-loss"))) == (3, 1, 0)
     mixed: list[Record] = [trial_record(lost=None), trial_record(lost=2), trial_record(lost=0)]

@@ -18,7 +18,7 @@ from sandbox.results.record import Record
 from sandbox.results.trial.probe_log import read_probe_log
 from sandbox.results.trial.series import TrialSeries, series_of
 from unit.report.made_up_logs import END_MS, T0_MS, probe_lines
-from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, runs, trial_record
+from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, runs, trial_record, with_percentile
 
 SVG = "{http://www.w3.org/2000/svg}"
 TEMPLATES = Path(__file__).parents[3] / "scripts" / "sandbox" / "report" / "templates"
@@ -79,6 +79,17 @@ def test_open_trials_are_triangles_that_say_at_least() -> None:
     ]
     assert len(drawn) == 10 and all(each.attrib["d"].count("L") == 2 for each in drawn), "three corners, not filled"
     assert len(list(svg.iter(f"{SVG}circle"))) == 10
+
+
+def test_an_open_percentile_is_a_triangle_and_no_level() -> None:
+    found = [
+        with_percentile(cell_name("gr", "direct", "host-loss"), block, 2_000.0 + block, True) for block in range(9)
+    ]
+    drawn = {each.name: each for each in trial_figures(part(), runs(found), {})}
+    dots = of_kind(drawn["trials-latency_p95_ms"].panels[0], TrialDot)
+    assert len(dots) == 8 and all(isinstance(dot, TrialDot) and dot.still_open for dot in dots), "block 0 is no trial"
+    titles = [each.title for figure in matrix_figures(part(), judged(found), runs(found)) for each in figure.panels]
+    assert not any("latency" in title for title in titles)
 
 
 def test_median_and_interval_are_those_of_the_tables() -> None:
@@ -216,6 +227,13 @@ def test_a_cluster_has_strips_of_its_queues_and_pauses() -> None:
     assert isinstance(line, Line) and line.points == [(0.5, 40.0)], "within the picture"
     (paused,) = found["paused by flow control, % of the time"].marks
     assert isinstance(paused, Line) and paused.colour == line.colour == 2
+
+
+def test_no_line_crosses_the_time_in_which_a_node_was_down() -> None:
+    sampled = replace(series(), queue={"galera2": [(0.5, 1.0), (1.5, 0.0), (4.5, 30.0)]})
+    _, found = strips(trial_record(), sampled)
+    (line,) = found["received, not yet applied"].marks
+    assert isinstance(line, Line) and line.points == [(0.5, 1.0), (1.5, 0.0), None, (4.5, 30.0)]
 
 
 def test_the_writer_is_a_band_in_the_lane_and_colour_of_its_node() -> None:

@@ -23,6 +23,7 @@ from unit.report.made_up_trials import (
     records,
     runs,
     trial_record,
+    with_percentile,
     write_result,
 )
 
@@ -110,6 +111,15 @@ def test_a_verdict_has_the_log_rank_p_and_medians_in_place_of_pseudo_medians() -
     assert "the log-rank test decides" in checked(html(found))
 
 
+def test_an_open_percentile_is_at_least_in_the_verdicts_too() -> None:
+    cell, base = (cell_name("gr", proxy, "host-loss") for proxy in ("haproxy", "direct"))
+    found = [with_percentile(name, block, ms, ms > 2_000)
+             for name, ms in ((base, 10.0), (cell, 2_006.0)) for block in range(1, 11)]  # fmt: skip
+    plan = part(metrics=["latency_p95_ms"])
+    rows = matrix_page(plan, judged(found, plan), runs(found), [], COMMAND, "today").tables[0].rows
+    assert next(each["values"] for each in rows if each["figures"][-1] != "not run") == "10 → ≥ 2,006 ms"
+
+
 def test_without_open_trials_there_is_no_column_for_the_test() -> None:
     closed = [each for each in records() if each.metrics.rto_ms != SEEN_MS]
     assert "log-rank p" not in matrix(closed) and "by the log-rank test" in matrix(closed), "how it would have been"
@@ -193,6 +203,16 @@ def test_one_trial_has_a_page_of_its_own(tmp_path: Path) -> None:
         assert f"{name} {value}" in text, name
         assert f"| {name} | {value} |" in summary, name
     assert "make trial FAULT=server-crash SEED=4711" in text and "One trial has no interval" in text
+
+
+def test_no_lag_is_drawn_where_none_was_measured(tmp_path: Path) -> None:
+    record = trial_record()
+    assert record.trial and record.trial.figures
+    figures = record.trial.figures.model_copy(update={"lag": {}})
+    undated = record.model_copy(update={"trial": record.trial.model_copy(update={"figures": figures})})
+    for each, nodes in ((record, {"galera1", "galera2"}), (undated, set[str]())):
+        (series,) = report.trial_series(single(tmp_path / str(len(nodes)), each), [each]).values()
+        assert series.lag_ms.keys() == nodes and series.acked
 
 
 def test_a_trial_that_was_still_out_says_so_everywhere() -> None:

@@ -6,14 +6,17 @@ import pytest
 
 from sandbox.report.censored_text import any_open, censored_figures
 from sandbox.report.verdict_table import figures, verdict_data, wide_figures
-from sandbox.results.compare import Judged, judge_matrix
+from sandbox.results.compare import Judged, judge_matrix, lasted
 from sandbox.results.record import Record
 from sandbox.results.statistics.survival import log_rank_p
 from sandbox.results.statistics.verdict import benjamini_hochberg
-from sandbox.results.survival_of import CENSORED, Bounds, CensoredVerdict, by_log_rank, lasted, outlasts
-from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record
+from sandbox.results.survival_of import CENSORED, Bounds, CensoredVerdict, by_log_rank, outlasts
+from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record, with_percentile
+from unit.results.samples import sample_record
 
 CELL, BASE = cell_name("gr", "haproxy", "host-loss"), cell_name("gr", "direct", "host-loss")
+SAME = cell_name("galera", "direct", "host-loss")
+"""Of which the canary is a repeat."""
 
 
 def of(found: Judged, cell: str = CELL, metric: str = "rto_ms") -> CensoredVerdict:
@@ -22,11 +25,13 @@ def of(found: Judged, cell: str = CELL, metric: str = "rto_ms") -> CensoredVerdi
     return verdict
 
 
-def pair(cell: Sequence[float], base: Sequence[float], open_from: float = SEEN_MS) -> Judged:
-    """A matrix in which only this pair was run; a trial of at least ``open_from`` was open."""
+def pair(
+    cell: Sequence[float], base: Sequence[float], open_from: float = SEEN_MS, same: Sequence[float] = (9_000.0,) * 6
+) -> Judged:
+    """A matrix in which only this pair and the canary (``same``) were run; trials from ``open_from`` on were open."""
     made = [
         trial_record(cell=name, block=block, rto_ms=rto, still_out=rto >= open_from)
-        for name, lengths in ((CELL, cell), (BASE, base))
+        for name, lengths in ((CELL, cell), (BASE, base), ("canary", same), (SAME, [9_000.0] * 6))
         for block, rto in enumerate(lengths, 1)
     ]
     return judged(made, part(metrics=["rto_ms"]))
@@ -38,7 +43,7 @@ def test_a_length_knows_whether_it_was_still_open() -> None:
     assert lasted(ended, "redundancy_ms") == (25_001.0, False)
     assert lasted(still_out, "redundancy_ms") == (60_000.0, True), "not whole until the end, 60 s after t0"
     assert lasted(still_out, "election_ms") is None
-    assert lasted(ended.model_copy(update={"trial": None}), "rto_ms") is None
+    assert lasted(sample_record(), "latency_p95_ms") == (10.27, False) and lasted(sample_record(), "rto_ms") is None
 
 
 def test_a_result_without_open_trials_stays_as_it_is() -> None:
@@ -99,6 +104,20 @@ def test_the_test_decides_alone_where_both_sides_are_open() -> None:
     assert figures(verdict)[:2] == ("open", "open … open")
 
 
+def test_without_a_canary_nothing_is_better_or_worse() -> None:
+    verdict = of(pair([SEEN_MS] * 10, [2_000.0 + block for block in range(10)], same=[9_000.0]))
+    assert verdict.p < 0.05 and verdict.word == CENSORED
+
+
+@pytest.mark.parametrize(("canary", "word"), [(1, "better"), (5, "too noisy")])
+def test_an_open_trial_of_the_canary_is_no_noise(canary: int, word: str) -> None:
+    """2 s against 20 s is better, unless so many canary trials were open that the noise is unknown."""
+    same = [*[SEEN_MS] * canary, *[9_000.0 + block for block in range(6 - canary)]]
+    found = pair([2_000.0 + block for block in range(10)], [20_000.0 + block for block in range(10)], same=same)
+    verdict = next(each for each in found.verdicts if each.cell == CELL)
+    assert verdict.word == word and verdict.judgement and verdict.judgement.effect.margin == 50 and not found.unfit
+
+
 def test_fewer_than_six_blocks_have_no_verdict() -> None:
     verdict = of(pair([SEEN_MS] * 5, [2_000.0 + block for block in range(5)]))
     assert verdict.p < 0.05 and verdict.interval is None and verdict.word == CENSORED
@@ -123,7 +142,7 @@ def test_an_unfit_result_says_nothing_of_open_trials() -> None:
 def test_a_stack_that_was_never_whole_again_counts_although_it_has_no_figure() -> None:
     made = [
         trial_record(cell=name, block=block, rto_ms=SEEN_MS if name == CELL else 2_500.0, still_out=name == CELL)
-        for name in (CELL, BASE)
+        for name in (CELL, BASE, SAME, "canary")
         for block in range(1, 11)
     ]
     verdict = of(judged(made, part(metrics=["redundancy_ms"])), metric="redundancy_ms")
@@ -148,3 +167,21 @@ def test_the_data_has_bounds_in_place_of_an_effect() -> None:
     assert row["effect"] is None and row["effect_between"][0] > 0 and row["effect_between"][1] is None
     assert row["log_rank_p"] == of(judged()).p and row["open_trials"] == {"cell": 8, "baseline": 2}
     assert all("log_rank_p" not in each for each in data if each["cell"] != CELL)
+
+
+def test_a_percentile_of_writes_that_were_never_served_is_at_least_the_time_out() -> None:
+    """A cell that is bad in 4 of 10 trials is judged on all ten; the size is a ratio."""
+    alike = (BASE, SAME, "canary")
+    made = [
+        with_percentile(name, block, 8.0 + block / 100, still_open=False) for name in alike for block in range(1, 11)
+    ]
+    made += [with_percentile(CELL, block, 2_000.0, still_open=True) for block in range(1, 5)]
+    made += [with_percentile(CELL, block, 80.0 + block / 10, still_open=False) for block in range(5, 11)]
+    plan = part(metrics=["latency_p95_ms"])
+    verdict = of(judged(made, plan), metric="latency_p95_ms")
+    assert (verdict.word, verdict.open_trials) == ("worse", (4, 0)) and verdict.judgement
+    assert verdict.judgement.effect.blocks == 10
+    effect, *_ = censored_figures(verdict, "")
+    assert effect.startswith("at least +") and effect.endswith("%")
+    (data,) = [each for each in verdict_data(plan, judged(made, plan))["verdicts"] if each["cell"] == CELL]
+    assert data["effect_between"][0] == pytest.approx(49, abs=1) and data["effect_between"][1] is None

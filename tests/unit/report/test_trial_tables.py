@@ -42,6 +42,19 @@ def test_recovery_by_hand() -> None:
     assert lost["RTO, new conn."] == "≥ 60,040" and lost["whole again"] == "≥ 60,000"
 
 
+def test_every_time_that_is_judged_has_a_column() -> None:
+    plan = part(metrics=["join_ms", "outage_total_ms", "outage_longest_ms", "rto_ms", "latency_p95_ms", "write_errors"])
+    found = [
+        each.model_copy(update={"metrics": each.metrics.model_copy(update={"join_ms": 6_200.0, "latency_p95_ms": 9.5})})
+        for each in records()
+    ]
+    (table,) = [each for each in trial_tables(plan, found) if each.title == "Recovery, ms"]
+    row = dict(zip(table.header, table.rows[2], strict=True))
+    assert (row["joined again"], row["latency_p95_ms"]) == ("6,200", "9.5")
+    assert row["all outages"] == row["longest outage"] == "3,590" and "RTO" not in row
+    assert max(map(len, verdict_lines(plan, judged(found, plan), found))) <= 100
+
+
 def test_what_a_fault_does_to_a_cluster_by_hand() -> None:
     assert "Flow control and load" not in {table.title for table in trial_tables(part(), records())}
     found = []

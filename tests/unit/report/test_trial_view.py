@@ -114,6 +114,12 @@ def test_faults_and_actions_are_rows_of_their_own_and_in_the_title() -> None:
     )
 
 
+def test_why_there_is_no_lag_is_said() -> None:
+    record = changed_trial(steps=[step(fault="clock-skew")])
+    record = record.model_copy(update={"metrics": record.metrics.model_copy(update={"lag_max_ms": None})})
+    assert row(trial_text(record, FOLDER), "largest lag").startswith("unknown: rows are dated by the clocks of the")
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sandbox.report.verdict_table import (
+    calibrate_commands,
+    how,
     lost_runs,
     processor_data,
     processor_table,
@@ -13,10 +15,11 @@ from sandbox.report.verdict_table import (
     verdict_data,
     verdict_lines,
 )
-from sandbox.results.compare import Judged, Known, judge_result
+from sandbox.results.compare import Judged, Known, Noise, judge_result
 from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.results.record import Record
 from sandbox.results.statistics.changes import Shift
+from unit.report.made_up_trials import trial_record
 from unit.results.samples import METRICS, sample_record
 from unit.results.test_compare import result
 
@@ -54,9 +57,33 @@ def test_every_figure_has_its_interval_and_what_could_have_been_seen() -> None:
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_a_result_without_a_canary_says_so() -> None:
+    runs = [each for each in result({"off": 1, "on": 0.7, "canary": 1}) if each.cell != "canary"]
+    text = "\n".join(verdict_lines(part(), judge_result(runs, [("on", "off")], ("canary", "off"), ["tps"], {})))
+    assert "smallest difference that counts: 5.0% (at least, noise unknown)" in text
+    assert "no canary for tps: the noise is unknown, so nothing is better or worse" in text and "too noisy" in text
+
+
 def test_a_calibrated_host_says_so() -> None:
     text = "\n".join(verdict_lines(part(), judged(0.7, known={"": {"tps": 0.03, "latency_p95_ms": 0.03}})))
     assert "(calibrated, sd 0.03)" in text and "not calibrated" not in text
+
+
+def test_calibrating_is_not_advised_where_it_cannot_help() -> None:
+    """It measures two runs of one server: no trial, no replica, no proxy."""
+    of_canary: Noise = ("canary", 0.1)
+    unknown = dict.fromkeys((("", "catch_up_tps"), ("", "proxy_cpu_ms_per_tx")), of_canary)
+    assert calibrate_commands(part(), replace(judged(0.7), noise=unknown)) == []
+    beside = trial_record(workload=sample_record().workload.model_copy(update={"name": ""}))
+    assert calibrate_commands(part(), judged(0.7)) and calibrate_commands(part(), judged(0.7), [beside]) == []
+
+
+def test_how_long_runs_are_that_end_with_their_work() -> None:
+    by_clock = sample_record()
+    by_work = sample_record(metrics=METRICS.model_copy(update={"catch_up_s": 8.5}))
+    assert "runs of 5 s after 1 s of warm-up" in how(part(), [by_clock])
+    assert "runs until their work is done after 1 s of warm-up" in how(part(), [by_work])
+    assert "runs of 5 s, or until their work is done, after 1 s" in how(part(), [by_clock, by_work])
 
 
 def test_an_unfit_result_says_nothing_else() -> None:
@@ -108,6 +135,8 @@ def test_they_are_reported_by_variant_with_the_first_reason() -> None:
         "1 run failed (canary): no reason given",
     ]
     assert lost_runs(part, records[:1]) == []
+    skipped = [sample_record(cell=f"{each}-1", status="skipped", reason="no netem") for each in ("x", "y")]
+    assert lost_runs(part, skipped) == ["2 runs skipped (x-1, y-1): no netem"]
 
 
 def runs(cell: str, **figures: float | None) -> list[Record]:
