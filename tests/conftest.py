@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from integration.quiet import may_measure
+from integration.quiet import may_measure, nobody_measures
 
 settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
 settings.load_profile("sandbox")
@@ -31,11 +31,18 @@ def _engine_missing() -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """A test of real servers may measure, its fixtures too; one marked ``keeps_snapshots`` sees to it by itself."""
+    """A test of real servers may measure, its fixtures too; one marked ``alone`` does with no other beside it."""
+    if item.get_closest_marker("alone"):
+        with nobody_measures():
+            return (yield)
     if item.get_closest_marker("docker") and not item.get_closest_marker("keeps_snapshots"):
         with may_measure():
             return (yield)
     return (yield)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, bool]:
+    return item.get_closest_marker("alone") is None, item.get_closest_marker("docker") is None
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
@@ -43,8 +50,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without an engine the integration tests cannot run, and the report says why; with one, two stacks run at once.
 
     Tests that share a stack stay on one worker: those of a topology, else those of a file. One marked ``own_stack``
-    shares nothing, and goes to the worker that is free.
+    shares nothing, and goes to the worker that is free. Those that run alone come first: no worker waits for them in
+    the middle; tests that need no server come last, and fill what one worker has left when the other is done.
     """
+    items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("docker") and not item.get_closest_marker("own_stack"):
             parameters = getattr(item, "callspec", None)

@@ -6,12 +6,15 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sandbox.stack.naming import project_name
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SANDBOX = CHECKOUT / ".venv" / "bin" / "sandbox"
 LEDGER = Path(__file__).with_name("ledger_writer.py")
+LATE = "the probe was late"
+"""Why a trial beside other tests may be no measurement; what it found is there all the same."""
 
 
 def run(
@@ -94,6 +97,23 @@ class LiveStack:
         shown = json.loads(sandbox("ps", "--name", self.name, "--json").stdout)
         stack = next(item for item in shown["stacks"] if item["name"] == self.name)
         return list(stack["nodes"])
+
+    def trial(self, *words: str) -> dict[str, Any]:
+        """The record of a trial that measured, or was too late beside other tests."""
+        argv = [str(SANDBOX), "trial", "--name", self.name, *words, "--json"]
+        done = run(argv, check=False, timeout_s=1200)  # a join alone has ten minutes
+        record: dict[str, Any] = json.loads(done.stdout)
+        assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
+        return record
+
+    def trial_without_loss(self, *words: str) -> dict[str, Any]:
+        """The same of a trial whose actions were done, after which nothing is lost and every node is ready."""
+        record = self.trial(*words)
+        checks = {check["name"]: (check["verdict"], check["detail"]) for check in record["checks"]}
+        for name in ("actions_done", "lost", "phantom", "duplicate", "divergence"):
+            assert checks[name][0] in ("pass", "skipped"), (name, checks[name])
+        assert record["trial"]["whole_ms"] is not None
+        return record
 
     def containers(self) -> dict[str, tuple[str, str]]:
         """Node → (kind, container id), straight from the engine: asked often, so it must cost little."""
@@ -178,6 +198,19 @@ class LiveStack:
     def kill(self, *nodes: str) -> None:
         """SIGKILL, all at once."""
         run(["docker", "kill", *[self.container(node) for node in nodes]])
+
+    def pause(self, *nodes: str) -> None:
+        """Stops every process of the nodes; a container that is busy may not freeze at once."""
+        for container in map(self.container, nodes):
+            for _ in range(3):
+                done = run(["docker", "pause", container], check=False)
+                if "unable to freeze" not in done.stderr:
+                    break
+            assert done.returncode == 0, done.stderr
+
+    def unpause(self, *nodes: str) -> None:
+        """They go on."""
+        run(["docker", "unpause", *map(self.container, nodes)])
 
     def start(self) -> None:
         """Starts what does not run, and waits until the stack is ready."""

@@ -29,6 +29,6 @@ def may_measure() -> Iterator[None]:
 
 @contextmanager
 def nobody_measures() -> Iterator[None]:
-    """No other test does anything inside the block that may measure."""
+    """No other test of real servers runs inside the block, but for those that keep snapshots."""
     with _locked("turn", fcntl.LOCK_EX), _locked("measuring", fcntl.LOCK_EX):
         yield

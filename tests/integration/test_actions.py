@@ -1,28 +1,12 @@
 """What operators do, on real servers: nodes join again, versions change, a lost majority is given up."""
 
-import json
 import time
-from typing import Any
 
 import pytest
 
 from integration.live import LiveStack, live_stack, run, sandbox
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack, pytest.mark.long]
-LATE = "the probe was late"
-"""Why a trial beside other tests may be no measurement; what it found is there all the same."""
-
-
-def trial_of(stack: LiveStack, fault: str, *words: str) -> dict[str, Any]:
-    """The record of a trial whose actions were done, and in which nothing was lost."""
-    done = sandbox("trial", "-n", stack.name, "--fault", fault, *words, "--json", check=False)
-    record: dict[str, Any] = json.loads(done.stdout)
-    assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
-    checks = {check["name"]: (check["verdict"], check["detail"]) for check in record["checks"]}
-    for name in ("actions_done", "lost", "phantom", "duplicate", "divergence"):
-        assert checks[name][0] in ("pass", "skipped"), (name, checks[name])
-    assert record["trial"]["whole_ms"] is not None, "every node is ready again"
-    return record
 
 
 def versions(stack: LiveStack) -> set[str]:
@@ -43,20 +27,13 @@ def versions(stack: LiveStack) -> set[str]:
 def test_a_node_joins_without_data_and_with_its_data(profile: str, options: tuple[str, ...]) -> None:
     with live_stack(profile, *options) as stack:
         for fault in ("join-empty", "join-kept"):
-            record = trial_of(stack, fault)
+            # Beside another stack on two cores a member hardly catches up with the usual 100 writes a second.
+            record = stack.trial_without_loss("--fault", fault, "--rate", "20")
             assert record["metrics"]["join_ms"] > 0
             (step,) = record["trial"]["steps"]
         if "clone" in profile:
             query = "select state from performance_schema.clone_status"
             assert stack.sql(step["nodes"][0], query) == "Completed"
-
-
-def test_a_stack_that_was_restored_takes_a_node_without_data() -> None:
-    """Its servers renew their passwords as they start, which a new data directory would not survive."""
-    with live_stack("gr3@9.7") as stack:
-        restored = run(["docker", "exec", stack.container("gr1"), "sh", "-c", "cat /etc/mysql/conf.d/*.cnf"]).stdout
-        assert "init_file" in restored, "it starts from base data directories"
-        trial_of(stack, "join-empty")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +44,7 @@ def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
     with live_stack(profile) as stack:
         before = stack.containers()
         for version in steps:
-            trial_of(stack, "rolling-upgrade", "--options", f"to={version}")
+            stack.trial_without_loss("--fault", "rolling-upgrade", "--options", f"to={version}")
             assert versions(stack) == {version}
         assert {node for node, (_, each) in stack.containers().items() if each == before[node][1]} == {"client1"}
         sandbox("restart", "--name", stack.name, "--node", stack.servers[0])
@@ -78,7 +55,7 @@ def test_a_rolling_upgrade_step_by_step(profile: str, steps: list[str]) -> None:
 @pytest.mark.parametrize("profile", ["galera3", "gr3@9.7"])
 def test_a_lost_majority_is_given_up_and_joins_again(profile: str) -> None:
     with live_stack(profile) as stack:
-        record = trial_of(stack, "lost-majority")
+        record = stack.trial_without_loss("--fault", "lost-majority", "--rate", "20")
         loss, forced = record["trial"]["steps"]
         assert len(loss["nodes"]) == 2 and not forced["refused"]
         assert forced["began_ms"] < loss["began_ms"] + record["metrics"]["rto_ms"] < loss["healed_ms"]

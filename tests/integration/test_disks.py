@@ -48,6 +48,8 @@ def mounted(stack: LiveStack) -> str:
 def test_the_data_directory_is_a_file_system_of_its_own(stack: LiveStack) -> None:
     kind, source, size = mounted(stack).split()
     assert (kind, source[:9]) == ("ext4", "/dev/loop") and 0.8 * 2**30 < int(size) < 2**30
+    direct_io = Path("/sys/block", Path(source).name, "loop/dio")
+    assert direct_io.read_text().strip() == "1"
     (node,) = [each for each in stack.data() if each["name"] == "mysql1"]
     assert node["ready"] is not False and len(loop_devices(stack.name)) == 1
 

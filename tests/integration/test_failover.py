@@ -95,6 +95,7 @@ def still_written(stack: Failover, ledger: Ledger, held: int) -> None:
     assert stack.rows(stack.source) == held
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("profile", ["mysql@9.7+replica2+haproxy", "mariadb@11.8+replica2+haproxy"])
 def test_behind_haproxy(profile: str) -> None:
     with failed_over(profile) as stack:
@@ -132,10 +133,10 @@ def a_writable_old_source_is_stale(stack: Failover, ledger: Ledger, held: int) -
     stack.sql(stack.source, stack.words.writable)
     assert stack.roles() == {**stack.after, stack.source: "stale"}
     still_written(stack, ledger, held)
-    run(["docker", "pause", stack.container("replica1")])
+    stack.pause("replica1")
     assert stack.roles()[stack.source] == "stale"
     assert stack.from_client("haproxy1", "select 1", check=False).returncode != 0
-    run(["docker", "unpause", stack.container("replica1")])
+    stack.unpause("replica1")
     still_written(stack, ledger, held)
     for _ in range(3):
         run(["docker", "restart", "-t", "1", stack.container("haproxy1")])

@@ -4,7 +4,6 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,6 @@ from integration.live import SANDBOX, LiveStack, live_stack, run, sandbox
 
 pytestmark = pytest.mark.docker
 GALERA = "galera3+haproxy"
-LATE = "the probe was late"
 """Why a trial beside other tests may be no measurement; what it found is there all the same."""
 
 
@@ -101,16 +99,8 @@ def test_what_cannot_be_broken_is_refused_and_nothing_is_changed(stack: LiveStac
     assert not_ready(stack) == [] and "broken on purpose" not in shown(stack)
 
 
-def trial_of(stack: LiveStack, *words: str) -> dict[str, Any]:
-    """The record of a trial that measured, or was too late beside other tests."""
-    done = sandbox("trial", "-n", stack.name, *words, "--json", check=False)
-    record: dict[str, Any] = json.loads(done.stdout)
-    assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
-    return record
-
-
 def test_a_trial_says_how_long_writes_were_out_and_that_nothing_is_lost(stack: LiveStack) -> None:
-    record = trial_of(stack, "--fault", "server-crash")
+    record = stack.trial("--fault", "server-crash")
     trial, metrics = record["trial"], record["metrics"]
     (step,) = trial["steps"]
     assert step["fault"] == "server-crash" and step["nodes"][0].startswith("galera")
@@ -139,3 +129,64 @@ def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
         assert time.monotonic() < end, "the guard has not healed"
     sandbox("heal", "-n", stack.name)
     assert not_ready(stack) == []
+
+
+def ahead_s(stack: LiveStack, node: str) -> float:
+    """Seconds by which the clock of a server is ahead of this machine's."""
+    since_1970 = "select timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))"
+    return int(stack.sql(node, since_1970)) / 1e6 - time.time()
+
+
+def wait_for_clock(stack: LiveStack, node: str, skew_s: float) -> None:
+    """Until a server's clock is so far ahead, within three seconds."""
+    end = time.monotonic() + 3
+    while abs((seen := ahead_s(stack, node)) - skew_s) > 1:
+        assert time.monotonic() < end, f"{node} is {seen:+.3f} s ahead, not {skew_s:+.3f}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("profile", ["mysql@9.7+adjustable-clock", "galera3+adjustable-clock"])
+def test_a_clock_is_wrong_until_it_is_healed(profile: str) -> None:
+    with live_stack(profile) as live:
+        for skew_s in (60.0, -30.0):
+            words = ["--fault", "clock-skew", "--target", "writer", "--options", f"skew_s={skew_s}"]
+            (node,) = json.loads(sandbox("fault", "-n", live.name, *words, "--json").stdout)["nodes"]
+            wait_for_clock(live, node, skew_s)
+            for other in {*live.servers} - {node}:
+                assert abs(ahead_s(live, other)) < 1, "the others have the right time"
+            began = time.monotonic()
+            live.sql(node, "do sleep(1)")
+            assert 1 <= time.monotonic() - began < 10, "a wait lasts as long as ever"
+            sandbox("heal", "-n", live.name)
+            wait_for_clock(live, node, 0)
+        assert not_ready(live) == []
+
+
+@pytest.mark.long
+def test_a_wrong_clock_stays_with_its_container() -> None:
+    """A server that restarts in it still has it; a container that restarts, as a host that sets its clock, has not."""
+    with live_stack("mysql@9.7+adjustable-clock") as live:
+        sandbox("fault", "-n", live.name, "--fault", "clock-skew", "--target", "mysql1")
+        for signal in ("USR1", "USR2"):
+            run(["docker", "kill", "--signal", signal, live.container("mysql1")])
+        sandbox("start", "-n", live.name)
+        wait_for_clock(live, "mysql1", 60)
+        sandbox("restart", "-n", live.name, "--node", "mysql1")
+        wait_for_clock(live, "mysql1", 0)
+        sandbox("heal", "-n", live.name)
+        assert "broken on purpose" not in shown(live)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("profile", "reason"),
+    [
+        ("mariadb@10.5", "has the clock of its host"),
+        ("mariadb@10.5+adjustable-clock", "takes no other clock"),  # its libc is older than what the library needs
+    ],
+)
+def test_a_clock_that_cannot_be_set_is_skipped(profile: str, reason: str) -> None:
+    with live_stack(profile) as live:
+        done = sandbox("fault", "-n", live.name, "--fault", "clock-skew", check=False)
+        assert done.returncode == 3 and reason in done.stderr and len(done.stderr.strip().splitlines()) == 3
+        assert not_ready(live) == []

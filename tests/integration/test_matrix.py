@@ -143,7 +143,8 @@ def verdicts(file: str) -> dict[str, Any]:
 
 
 # Half a processor can only be distinguished from noise on a machine that does nothing else.
-@pytest.mark.parametrize("part", ["0.25", pytest.param("0.5", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("part", ["0.25", pytest.param("0.5", marks=pytest.mark.alone)])
 def test_a_real_handicap_is_worse_and_the_same_is_not(tmp_path: Path, part: str) -> None:
     found = verdicts(write(tmp_path, HANDICAP.replace("PART", part)))
     again, handicapped = found["verdicts"]
@@ -153,6 +154,7 @@ def test_a_real_handicap_is_worse_and_the_same_is_not(tmp_path: Path, part: str)
     assert all(each["verdict"] not in ("better", "worse") for each in [again, *found["canary"]]), found
 
 
+@pytest.mark.long
 def test_every_stack_is_given_the_same_data_at_both_depths(tmp_path: Path) -> None:
     # A size that no earlier run on this machine has made and kept.
     restarted = RESTARTED.replace("rows: 2000", f"rows: {random.randrange(1000, 9000)}")

@@ -1,22 +1,10 @@
 """MHA on real servers: it promotes a replica by itself, again and again, and the old source comes back as a replica."""
 
-import json
-from typing import Any
-
 import pytest
 
-from integration.live import LiveStack, live_stack, sandbox
+from integration.live import LiveStack, live_stack
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
-LATE = "the probe was late"
-
-
-def trial_of(stack: LiveStack, fault: str) -> dict[str, Any]:
-    """The record of a trial that measured, or was too late beside other tests."""
-    done = sandbox("trial", "-n", stack.name, "--fault", fault, "--json", check=False)
-    record: dict[str, Any] = json.loads(done.stdout)
-    assert record["status"] == "ok" or record["reason"].startswith(LATE), (record["reason"], done.stderr)
-    return record
 
 
 def roles(stack: LiveStack) -> dict[str, str]:
@@ -30,7 +18,7 @@ def test_it_promotes_each_time_and_the_old_source_rejoins(version: str) -> None:
         seen = set()
         for fault in ("server-crash", "host-loss"):
             before = next(name for name, role in roles(stack).items() if role == "writer")
-            record = trial_of(stack, fault)
+            record = stack.trial("--fault", fault)
             assert record["trial"]["steps"][0]["nodes"] == [before]
             after = roles(stack)
             assert sorted(after.values()) == ["reader", "reader", "writer"], "all are there, and ready, at its end"

@@ -9,7 +9,7 @@ from integration.live import LiveStack, live_stack, run
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack]
 
 
-@pytest.mark.parametrize("profile", ["galera3@11.8+haproxy", "gr3@9.7+haproxy"])
+@pytest.mark.parametrize("profile", ["galera3@11.8+haproxy", pytest.param("gr3@9.7+haproxy", marks=pytest.mark.long)])
 def test_haproxy_keeps_one_writer_and_follows_it(profile: str) -> None:
     with live_stack(profile) as stack:
         writer, port = stack.assert_routed("haproxy1"), stack.ports("haproxy1")["rw"]

@@ -11,9 +11,9 @@ PROFILES = [
     "mysql@9.7+binlog-off+durable+doublewrite-detect-only+doublewrite-files",
     "mariadb@10.5+threadpool+doublewrite-off+file-per-table-off+relaxed",
     "mariadb@11.8+threadpool+doublewrite-off+file-per-table-off+perf-schema-off+durable",
-    "mariadb@11.8+binlog-off",
+    "mariadb@11.8+binlog-off+adjustable-clock",
     "galera3@11.8+server-timeouts+threadpool+flow-control-off",
-    "gr3@9.7+server-timeouts+rewriter+flow-control-off",
+    "gr3@9.7+server-timeouts+rewriter+flow-control-off+adjustable-clock",
 ]
 
 

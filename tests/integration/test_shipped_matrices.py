@@ -1,24 +1,25 @@
 """Every matrix that ships, one block of it at its fewest threads: no cell that can run here fails."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
-from integration.live import newest_result, run_statuses, sandbox
+from integration.live import LATE, SANDBOX, newest_result, run, run_statuses
 from sandbox.experiment.definition import Matrix
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.places import yaml_files
 from sandbox.results.store import ResultFolder
 
-pytestmark = [pytest.mark.docker, pytest.mark.long]
+pytestmark = [pytest.mark.docker, pytest.mark.long, pytest.mark.own_stack]
 SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")
-LATE = "the probe was late"
-"""Why a trial beside other tests may be no measurement."""
 
 
 def least_of(matrix: Matrix) -> tuple[str, ...]:
-    """The fewest threads; of a matrix of trials, which take most of a minute each, the levels of one comparison."""
-    narrowed = {name: levels for name, levels in matrix.factors.items() if name == "threads" or _breaks(matrix)}
+    """The fewest threads; of a matrix whose runs take most of a minute each, the levels of one comparison."""
+    slow = _breaks(matrix) or any(cell.change.workload == "replica-catch-up" for cell in matrix.all_cells())
+    narrowed = {name: levels for name, levels in matrix.factors.items() if name == "threads" or slow}
     only = " ".join(f"{name}={next(iter(levels))}" for name, levels in narrowed.items() if name not in matrix.baseline)
     return ("--only", only) if only else ()
 
@@ -27,11 +28,18 @@ def _breaks(matrix: Matrix) -> bool:
     return any(cell.change.faults for cell in matrix.all_cells())
 
 
-@pytest.mark.parametrize("path", yaml_files(MATRICES).values(), ids=lambda path: path.stem)
+def each_matrix() -> Iterator[ParameterSet]:
+    """Beside other work a trial is late, and repeated, which takes twice the time."""
+    for name, path in yaml_files(MATRICES).items():
+        yield pytest.param(path, id=name, marks=pytest.mark.alone if _breaks(read_matrix(path)) else ())
+
+
+@pytest.mark.parametrize("path", each_matrix())
 def test_every_cell_that_can_run_here_does(path: Path) -> None:
     matrix = read_matrix(path)
     trials = _breaks(matrix)
-    done = sandbox("matrix", "--matrix", path.stem, *SHORT, *least_of(matrix), check=not trials)
+    argv: list[str | Path] = [SANDBOX, "matrix", "--matrix", path.stem, *SHORT, *least_of(matrix)]
+    done = run(argv, check=not trials, timeout_s=1500)
     result = newest_result(f"matrix-{path.stem}")
     statuses = run_statuses(result)
     if trials:

@@ -128,6 +128,13 @@ def test_a_restored_server_comes_back_after_a_kill(restored: tuple[str, str, lis
     assert stack.from_client(stack.servers[-1], "select id from sbtest.mine").stdout.strip() == "7"
 
 
+@pytest.mark.long
+def test_a_restored_stack_takes_a_node_without_data(restored: tuple[str, str, list[LiveStack]]) -> None:
+    """Its servers renew their passwords as they start, which an empty data directory would not survive."""
+    _, _, stacks = restored
+    stacks[1].trial_without_loss("--fault", "join-empty", "--rate", "20")
+
+
 def test_servers_have_identities_of_their_own(restored: tuple[str, str, list[LiveStack]]) -> None:
     profile, _, stacks = restored
     if profile.startswith(("mysql", "gr")):
