@@ -13,6 +13,8 @@ from sandbox.results.record import Record, TrialRecord, TrialStep
 from sandbox.results.trial.models import StaleReads
 from sandbox.results.trial.observers import UNDATED
 
+LATER_MS = 1000
+"""A first outage that began so long after t0 may have come from the fault late, or from something else."""
 ONE_TRIAL = "One trial has no interval: the same fault takes another time at each trial. make matrix repeats it."
 
 
@@ -84,9 +86,16 @@ def _probe(trial: TrialRecord) -> str:
 def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
     for name, spoken in NAMES.items():
         if (found := lasted(record, name)) is not None:
-            yield spoken, time_text(*found, name, trial)
+            yield spoken, time_text(*found, name, trial) + (_began(record) if name == "outage_first_ms" else "")
         elif name == "lag_max_ms" and any(step.fault == UNDATED for step in trial.steps):
             yield spoken, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
+
+
+def _began(record: Record) -> str:
+    """When the first outage began, where an RTO that counts from t0 would make it look longer than it was."""
+    lengths = [found[0] for name in ("rto_ms", "outage_first_ms") if (found := lasted(record, name)) is not None]
+    began_ms = lengths[0] - lengths[-1]
+    return f", began at {began_ms / 1000:+.1f} s" if began_ms >= LATER_MS else ""
 
 
 def _cluster(record: Record) -> Iterator[tuple[str, str]]:

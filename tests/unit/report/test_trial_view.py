@@ -155,6 +155,14 @@ def test_a_time_has_its_resolution_or_says_what_it_is(value: float, still_open: 
     assert time_text(value, still_open, name, trial_of(trial_record())) == text
 
 
+@pytest.mark.parametrize(("lasted_ms", "text"), [(104.0, "104 ms, began at +5.4 s"), (5_490.0, "5,490 ms")])
+def test_a_first_outage_that_began_later_says_so(lasted_ms: float, text: str) -> None:
+    """A short gap long after the fault would look as long as its RTO."""
+    plain = trial_record(rto_ms=5_500.0)
+    metrics = plain.metrics.model_copy(update={"outage_first_ms": lasted_ms})
+    assert row(trial_text(plain.model_copy(update={"metrics": metrics}), FOLDER), "first outage") == text
+
+
 def test_checks_that_do_not_pass_have_a_row_each() -> None:
     checks = [
         CheckRecord(name="lost", verdict="pass", detail="all"),
