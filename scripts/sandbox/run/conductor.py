@@ -17,7 +17,7 @@ from sandbox.faults.common.breaker import Breaking, FaultRequest, Injection
 from sandbox.run.operator import Operator
 from sandbox.run.probe import ClockOffset, RunningProbe
 from sandbox.run.schedule import SAME, Step
-from sandbox.run.state import Run, RunEndedError, StepTimes
+from sandbox.run.state import Run, RunEndedError, StepTimes, idle_servers
 from sandbox.run.targets import chosen_nodes
 from sandbox.workloads.common.model import Progress
 
@@ -31,6 +31,8 @@ BACK_LIMIT_S = 60.0
 """…or at the latest after this."""
 FOLLOW_S = 0.5
 """How often it looks for the new address of a node that was broken."""
+MANAGED_S = 30.0
+"""How long a manager or a proxy has, once every node is ready, to make a server follow that does not."""
 BY_HAND = "by-hand"
 """The fault that somebody else injects and heals: nothing to do here but to say so."""
 Act = Callable[[], None]
@@ -103,15 +105,30 @@ class Conductor:
             self._at(due_s + self._shift_s, act)
 
     def wait_until_whole(self, limit_s: float) -> None:
-        """Until every node is ready; notes when. Past the limit it stays open: that is a result."""
+        """Until every node is ready and every server writes or follows; notes when. Else it stays open: a result."""
         self._say("waiting until every node is back")
         try:
             self._run.stack.wait_until_ready(limit_s)
         except MachineError as error:
             self._say(f"{error.what}: {error.known}")
         else:
-            self._run.timeline.whole_us = self._probe_us_now()
+            self._wait_for_idle(min(limit_s, MANAGED_S if self._is_managed() else 0.0))
         self._look_for_addresses()
+
+    def _is_managed(self) -> bool:
+        """Whether something else than an action may have an idle server follow again."""
+        refused = any(each.refused for each in self._run.timeline.steps)
+        return not refused and any(node.kind in ("manager", "proxy") for node in self._run.nodes)
+
+    def _wait_for_idle(self, limit_s: float) -> None:
+        """A server that neither writes nor follows is as ready as it can be, and no redundancy."""
+        until_s = self._now_s() + limit_s
+        while idle := idle_servers(self._run.nodes, self._run.stack.roles()):
+            if self._now_s() >= until_s:
+                self._say(f"not whole: out of the group: {', '.join(idle)}")
+                return
+            time.sleep(FOLLOW_S)
+        self._run.timeline.whole_us = self._probe_us_now()
 
     def close(self) -> None:
         """Ends what runs beside the schedule. Harmless when repeated."""

@@ -38,6 +38,7 @@ LARGEST_SEED = 2**31 - 2
 NO_LOAD = "noop"
 """The workload that loads nothing and has no data."""
 AT_WORK = ("writer", "reader")
+"""Roles of a server that takes part in its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +340,12 @@ def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
         return list(servers)
     first = members[0].name == writer
     return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
+def idle_servers(servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None]) -> dict[str, str]:
+    """Servers of ours that neither write nor follow a writer, each with its role."""
+    ours = (node.name for node in servers if node.is_server and node.has_container)
+    return {name: roles.get(name) or "no role" for name in ours if roles.get(name) not in AT_WORK}
 
 
 def prove_settings(run: Run) -> None:

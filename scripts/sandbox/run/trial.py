@@ -18,7 +18,7 @@ from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Step
-from sandbox.run.state import AT_WORK, Run, RunEndedError, TrialRequest, followers, prove_settings
+from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, idle_servers, prove_settings
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
@@ -89,10 +89,7 @@ def prepare_ledger(run: Run) -> None:
 
 def _refuse_idle(run: Run) -> None:
     """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
-    own = followers(_servers_of_group(run), run.session.writer.node)
-    idle = {node.name: run.roles.get(node.name) or "no role" for node in own if node.has_container}
-    idle = {name: role for name, role in idle.items() if role not in AT_WORK}
-    if idle:
+    if idle := idle_servers(followers(_servers_of_group(run), run.session.writer.node), run.roles):
         option = name_option(run.stack.name)
         step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
         raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
@@ -179,18 +176,21 @@ def read_ledgers(run: Run) -> None:
     there, gone = reachable(run.stack, followers(_servers_of_group(run), run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
-    session, behind = run.session, dict[str, str]()
+    session, behind, idle = run.session, dict[str, str](), dict[str, str]()
     if writer is not None and writer.port is not None:
         entry = replace(session.writer, node=writer.name, host=writer.host, port=writer.port)
         session = replace(session, writer=entry)
-        behind = wait_for_readers(session, schema, there)
+        if run.timeline.whole_us is None:
+            idle = idle_servers(there, roles)
+        behind = wait_for_readers(session, schema, [node for node in there if node.name not in idle])
+        behind |= {name: f"out of its group ({role})" for name, role in idle.items()}
     readings = read_ledgers_of(session, schema, there)
     readings |= {name: NodeReading(None, None, state) for name, state in gone.items()}
     after, _ = take_snapshots(run.stack, session.client, there)
     run.refused = connections_refused(run.before, after)
     known = {name: state for name, state in after.items() if name in run.before}
     run.after = {name: state for name, state in known.items() if not restarted(run.before[name], state)}
-    judge_trial(run, writer.name if writer else None, readings, behind)
+    judge_trial(run, writer.name if writer else None, readings, behind, idle)
 
 
 TRIAL_STEPS: dict[str, Callable[[Run], None]] = {

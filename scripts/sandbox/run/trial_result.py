@@ -2,7 +2,8 @@
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,12 +26,18 @@ LATEST_MS = 20.0
 """A probe that is later than this before anything breaks measures the host, not the stack."""
 
 
-def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading], behind: Mapping[str, str]) -> None:
+def judge_trial(
+    run: Run,
+    writer: str | None,
+    readings: Mapping[str, NodeReading],
+    behind: Mapping[str, str],
+    idle: Collection[str] = (),
+) -> None:
     """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no failure of the run.
 
-    ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then. Raises
-    RunEndedError where the probe itself was too late to measure anything, or ended before the trial, and where an
-    action was not done.
+    ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then, each with the
+    reason; ``idle``: those of them that are out of their group. Raises RunEndedError where the probe itself was too
+    late to measure anything, or ended before the trial, and where an action was not done.
     """
     log = _log(run)
     timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
@@ -52,7 +59,7 @@ def judge_trial(run: Run, writer: str | None, readings: Mapping[str, NodeReading
     figures = figures.model_copy(update={"censored": (*figures.censored, *still_open)})
     run.metrics = metrics.model_copy(update=known)
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
-    run.checks += judge_all(_evidence(run, readings, behind, figures, counts, writer))
+    run.checks += judge_all(replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle))
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
@@ -99,7 +106,6 @@ def _counts(ledger: Ledger, figures: Figures, t0_us: float) -> LedgerCounts:
 def _evidence(
     run: Run,
     readings: Mapping[str, NodeReading],
-    behind: Mapping[str, str],
     figures: Figures,
     counts: LedgerCounts,
     writer: str | None,
@@ -112,7 +118,6 @@ def _evidence(
     return Evidence(
         ledger=counts,
         unread={node: each.problem for node, each in readings.items() if each.problem is not None},
-        behind=behind,
         transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
         single_writer=len(at_start) <= 1,
         elected=figures.election_ms is not None,

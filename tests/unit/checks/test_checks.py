@@ -89,6 +89,8 @@ def test_lost_on_a_reader_counts_once_it_has_caught_up() -> None:
     assert judged("lost", evidence(ledger, behind=behind)) == (
         "unknown", "all 3,400 acknowledged writes are on the writer; db2 has not caught up and lacks 1",
     )  # fmt: skip
+    out = judged("lost", evidence(ledger, behind=behind, idle=["db2"]))
+    assert out == ("pass", "all 3,400 acknowledged writes are on the writer and its readers; out of the group: db2")
     assert judged("lost", evidence(behind=behind))[0] == "pass", "it has every acknowledged one"
     assert judged("lost", evidence(counts(lost=ONE), behind=behind))[0] == "fail", "the writer lacks it"
 

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.results.compare import lasted
+from sandbox.run import conductor
 from sandbox.run.schedule import Step
+from sandbox.stack.protocol import ServerRole
 from unit.fake_stack import CLIENT
 from unit.run.trial_runs import checks_of, trial_of, try_once
 from unit.run.trial_world import BASELINE_US, HEADER, FakeBreaking, TrialStack, World
@@ -184,6 +188,45 @@ def test_redundancy_that_is_not_reached_is_a_result(
     assert record.status == "ok"
     assert trial_of(record).whole_ms is None and record.metrics.redundancy_ms is None
     assert "trial: replica1 is not ready: after 180.0 s" in said
+
+
+def test_a_server_that_is_ready_but_out_of_its_group_is_no_redundancy(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An old source that was refused to rejoin lacks writes, is not waited for, and makes nothing unknown."""
+
+    class Left(TrialStack):
+        def wait_until_ready(self, timeout_s: float) -> None:
+            self.role_of = {**self.role_of, "replica1": None}
+
+    record, _, said = try_once(world, tmp_path, monkeypatch, stack=Left(world))
+    assert record.status == "ok" and "trial: not whole: out of the group: replica1" in said
+    assert trial_of(record).whole_ms is None and record.metrics.redundancy_ms is None
+    (lost,) = (check for check in record.checks if check.name == "lost")
+    assert lost.verdict == "pass" and lost.detail.endswith("out of the group: replica1")
+    (divergence,) = (check for check in record.checks if check.name == "divergence")
+    assert divergence.verdict == "unknown" and "replica1: out of its group (no role)" in divergence.detail
+
+
+def test_a_manager_has_a_while_to_make_a_server_follow(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conductor, "FOLLOW_S", 0.005)
+
+    class Managed(TrialStack):
+        looks = 0
+
+        def wait_until_ready(self, timeout_s: float) -> None:
+            self.looks = 3
+
+        def roles(self) -> Mapping[str, ServerRole | None]:
+            self.looks -= 1
+            return {**self.role_of, **({"replica1": None} if self.looks > 0 else {})}
+
+    stack = Managed(world)
+    stack.members = [*stack.members, replace(CLIENT, name="mha1", kind="manager")]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert trial_of(record).whole_ms is not None and checks_of(record)["lost"] == "pass"
 
 
 def test_a_node_that_cannot_be_read_leaves_what_is_not_known(

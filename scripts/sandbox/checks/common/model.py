@@ -1,6 +1,6 @@
 """The evidence of a trial, and the checks on it: each passes, fails, does not know, or does not apply."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -24,7 +24,9 @@ class Evidence:
     unread: Mapping[str, str] = field(default_factory=dict)
     """Nodes whose ledger could not be read, each with the reason."""
     behind: Mapping[str, str] = field(default_factory=dict)
-    """Nodes that had not caught up with the writer when they were read."""
+    """Nodes that had not caught up with the writer when they were read, each with the reason."""
+    idle: Collection[str] = ()
+    """Those of them that are out of their group, such as an old source that may not rejoin: no readers."""
     transactions: Mapping[str, str | None] = field(default_factory=dict)
     """Node → its GTID set or position; none where those of several nodes cannot be compared."""
     single_writer: bool = True
