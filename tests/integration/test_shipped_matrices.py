@@ -17,11 +17,12 @@ SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")
 
 
 def least_of(matrix: Matrix) -> tuple[str, ...]:
-    """The fewest threads; of a matrix whose runs take most of a minute each, the levels of one comparison."""
+    """The fewest threads; of a matrix whose runs take most of a minute each, the levels of its first comparison."""
     slow = _breaks(matrix) or any(cell.change.workload == "replica-catch-up" for cell in matrix.all_cells())
-    narrowed = {name: levels for name, levels in matrix.factors.items() if name == "threads" or slow}
-    only = " ".join(f"{name}={next(iter(levels))}" for name, levels in narrowed.items() if name not in matrix.baseline)
-    return ("--only", only) if only else ()
+    cells = (cell.levels for cell in matrix.all_cells())
+    first = next(levels for levels in cells if any(levels[name] != matrix.baseline[name] for name in matrix.baseline))
+    narrowed = [name for name in matrix.factors if name not in matrix.baseline and (slow or name == "threads")]
+    return ("--only", " ".join(f"{name}={first[name]}" for name in narrowed)) if narrowed else ()
 
 
 def _breaks(matrix: Matrix) -> bool:
