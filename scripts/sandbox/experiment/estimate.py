@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from sandbox.experiment.dataset import needs_kept
@@ -15,7 +16,7 @@ from sandbox.run.state import BenchRequest
 from sandbox.run.trial import TypicalTimes, trial_s
 from sandbox.stack.engine import Docker
 
-# Measured on a two-core machine; the time that this host took for its last matrix corrects them (`known_pace`).
+# Measured on a two-core machine; the time that this host took for its last matrices corrects them (`known_pace`).
 RUN_OVERHEAD_S = 0.6
 """Per run: settings proved, servers asked before and after, sampler and load started, record saved."""
 THREAD_S = 0.006
@@ -25,6 +26,8 @@ PROXIED_THREAD_S = 0.013
 ROWS_PER_S = 70_000.0
 HOST_CHECK_S = 1.0
 
+_PACED_BY = 5
+"""Matrices whose time corrects the estimate."""
 _LEAST_PACE, _MOST_PACE = 0.1, 10.0
 
 
@@ -154,14 +157,17 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
 
 
 def known_pace(manifests: Iterable[Manifest], host_class: str, trials: bool) -> float:
-    """The overhead of this host's newest complete matrix, as a multiple of the estimated one; 1: unknown.
+    """The overhead of this host's newest complete matrices, as a multiple of the estimated one; 1: unknown.
 
+    Added up over several, since one topology or fault takes more than its estimate and the next one less.
     ``manifests``: newest first; ``trials``: whether those of trials count, or those of benches. A figure of 0 or less
     is ignored: that matrix ended before all of its load.
     """
-    for part in (manifest.matrix for manifest in manifests):
-        if part and (part.host_class, part.trials) == (host_class, trials):
-            spent_s, estimated_s = part.overhead_s or 0.0, part.estimated_overhead_s or 0.0
-            if spent_s > 0 and estimated_s > 0:
-                return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
-    return 1.0
+    parts = (manifest.matrix for manifest in manifests)
+    ours = (part for part in parts if part and (part.host_class, part.trials) == (host_class, trials))
+    figures = ((part.overhead_s or 0.0, part.estimated_overhead_s or 0.0) for part in ours)
+    known = list(islice(((spent, estimated) for spent, estimated in figures if spent > 0 and estimated > 0), _PACED_BY))
+    if not known:
+        return 1.0
+    spent_s, estimated_s = map(sum, zip(*known, strict=True))
+    return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)

@@ -143,12 +143,11 @@ def test_data_is_made_again_when_it_changes_and_where_it_is_used_up() -> None:
     assert overhead_s(plain, runs_left(plain, 1)) == 3 * 100 + 5 * 2 + 5
 
 
-def test_the_pace_of_the_newest_whole_matrix_of_this_host_counts(tmp_path: Path) -> None:
+def test_the_pace_of_the_newest_whole_matrices_of_this_host_counts(tmp_path: Path) -> None:
     assert known_pace([], "here", trials=False) == 1
-    # The last one had ended before all of its load: less than nothing is no figure.
-    for second, (host, spent) in enumerate(
-        [("here", 90.0), ("here", 60.0), ("there", 10.0), ("here", None), ("here", -142.0)]
-    ):
+    # The last one had ended before all of its load: less than nothing is no figure. The first is too long ago.
+    here = [("here", spent) for spent in (900.0, 30.0, 90.0, 60.0, 60.0, 60.0)]
+    for second, (host, spent) in enumerate([*here, ("there", 10.0), ("here", None), ("here", -142.0)]):
         made = resolved(experiment(), load_of, 6, host_class=host)
         started = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
         manifest = Manifest(
