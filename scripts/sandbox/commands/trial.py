@@ -9,7 +9,7 @@ import typer
 from sandbox.actions.common.registry import action_named, action_names
 from sandbox.commands.bench import BenchLine, bench_request
 from sandbox.commands.common import completion
-from sandbox.commands.common.options import Json, Name, Via, chosen
+from sandbox.commands.common.options import Json, Name, chosen
 from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
@@ -40,7 +40,7 @@ def command(
         str | None, chosen("Load beside the probe, at half of its capacity.", completion.workload)
     ] = None,
     threads: Annotated[int | None, typer.Option(help="Threads of that load (8).")] = None,
-    via: Via = None,
+    via: Annotated[str | None, chosen("Node, term, node:port, writer or reader.", completion.entry)] = None,
     seed: Annotated[int | None, typer.Option(help="Draws nodes and keys (random).")] = None,
     json: Json = False,
 ) -> int:
