@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.faults.common.model import Ending, Fault, Scene, soon
-from sandbox.faults.common.node import NODES, SERVERS, has_ended, is_up, missing_end, wait_for_end
+from sandbox.faults.common.node import NODES, SERVERS, has_ended, is_up, listens, missing_end, wait_for_end
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import NodeControl
 
@@ -28,9 +28,14 @@ class Graceful(Fault):
         return soon(lambda: missing_end(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
+        if is_up(node):
+            soon(lambda: None if _is_ending(node) else "not yet")  # the signal may still be on its way
         if node.kind in SERVERS:
             wait_for_end(node, self.grace_s)  # the engine ends it, whatever became of the command that asked for it
-        elif is_up(node):
-            soon(lambda: missing_end(node))  # nothing shows whether it is about to end
         if has_ended(node):
             node.start()
+
+
+def _is_ending(node: NodeControl) -> bool:
+    """A server ceases to listen long before it ends; of any other node nothing shows it."""
+    return has_ended(node) or (node.kind in SERVERS and not listens(node))
