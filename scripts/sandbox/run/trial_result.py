@@ -43,16 +43,10 @@ def judge_trial(
     timeline, t0_us = run.timeline, _t0_us(run.timeline, log)
     end_us = timeline.end_us or t0_us
     timeline.steps.sort(key=lambda each: each.began_us)
-    injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
-    first = next(iter(timeline.steps), None)
-    broken = first.nodes if first is not None and first.step.action is None else []
-    acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
-    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0)
-    if any(each.step.fault == UNDATED for each in timeline.steps):
-        figures = figures.model_copy(update={"lag": {}})
+    figures = _figures(log, timeline, t0_us, end_us)
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
     counts = _counts(ledger, figures, t0_us)
-    healed_us = max((healed or ended for _, ended, healed in injections), default=t0_us)
+    healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
     metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
     still_open = [name for name, (_, still_open) in lengths.items() if still_open]
@@ -60,6 +54,22 @@ def judge_trial(
     run.metrics = metrics.model_copy(update=known)
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
     run.checks += judge_all(replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle))
+    _require_measured(figures, timeline)
+
+
+def _figures(log: ProbeLog, timeline: Timeline, t0_us: float, end_us: float) -> Figures:
+    """The figures of the log; none of replication lag where a fault leaves the observers' rows undated."""
+    injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
+    first = next(iter(timeline.steps), None)
+    broken = first.nodes if first is not None and first.step.action is None else []
+    acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
+    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0)
+    undated = any(each.step.fault == UNDATED for each in timeline.steps)
+    return figures.model_copy(update={"lag": {}}) if undated else figures
+
+
+def _require_measured(figures: Figures, timeline: Timeline) -> None:
+    """Raises RunEndedError where the probe was late before anything broke, and where an action was not done."""
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
