@@ -221,6 +221,7 @@ def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
     metrics, failure = outcome.metrics, outcome.failure
     answered = counters.statements_answered(run.before, run.after, servers)
     run.answered = judge.answering(metrics, answered)
+    aborted = counters.transactions_aborted(run.before, run.after, servers)
     by_code = metrics.conflicts_by_code
     if by_code is None:
         by_code = counters.conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
@@ -228,7 +229,7 @@ def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
     run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
     run.checks += [
         judge.nodes_alive(run.down_at_start, died(run)),
-        judge.load_reached(metrics, failure, answered),
+        judge.load_reached(metrics, failure, answered, aborted),
         judge.load_alone(metrics, failure, answered),
     ]
     status, reason = judge.verdict(failure, run.checks)

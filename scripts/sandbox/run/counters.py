@@ -116,8 +116,21 @@ def statements_answered(
     before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
 ) -> dict[str, int]:
     """Statements that clients sent to each server between the snapshots; servers that lack either are left out."""
+    return _grown("Questions", before, after, names)
+
+
+def transactions_aborted(
+    before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+) -> int:
+    """Transactions of clients that write sets from other members of a Galera cluster ended; 0 elsewhere."""
+    return sum(_grown("wsrep_local_bf_aborts", before, after, names).values())
+
+
+def _grown(
+    variable: str, before: Mapping[str, ServerState], after: Mapping[str, ServerState], names: Iterable[str]
+) -> dict[str, int]:
     return {
-        name: int(after[name].status["Questions"] - before[name].status["Questions"])
+        name: int(after[name].status.get(variable, 0) - before[name].status.get(variable, 0))
         for name in names
         if name in before and name in after and not restarted(before[name], after[name])
     }

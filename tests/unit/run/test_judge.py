@@ -40,6 +40,13 @@ def test_the_load_must_have_reached_the_servers(
     assert judge.load_reached(metrics, failure, answered).verdict == verdict
 
 
+@pytest.mark.parametrize(("aborted", "verdict"), [(120, "pass"), (30, "fail")])
+def test_statements_that_galera_aborts_are_not_counted_by_it(aborted: int, verdict: str) -> None:
+    conflicting = LOAD.model_copy(update={"conflicts": 150})
+    assert judge.load_reached(conflicting, None, {"a": 900}, aborted).verdict == verdict
+    assert judge.load_reached(LOAD, None, {"a": 900}, aborted).verdict == "fail", "none of them was the load's"
+
+
 @pytest.mark.parametrize(("counted", "verdict"), [(1100, "pass"), (1299, "pass"), (1400, "unknown")])
 def test_somebody_else_at_work_is_noticed(counted: int, verdict: str) -> None:
     assert judge.load_alone(LOAD, None, {"a": counted}).verdict == verdict
