@@ -44,10 +44,15 @@ def helpers(stack: LiveStack) -> list[str]:
 
 
 def rules(stack: LiveStack, node: str, client_image: str) -> str:
-    """Every rule of the packet filter and of the queue in the node's network namespace."""
+    """Every rule of the packet filter and of the queue in the node's network namespace.
+
+    Without the interface's number, which may be another one after `docker network connect`.
+    """
     namespace = ["--network", f"container:{stack.container(node)}", "--cap-add", "NET_ADMIN", "--user", "0"]
     script = "iptables -S; iptables -t raw -S; tc qdisc show"
-    return run(["docker", "run", "--rm", *namespace, "--entrypoint", "bash", client_image, "-c", script]).stdout
+    return run(
+        ["docker", "run", "--rm", *namespace, "--entrypoint", "bash", client_image, "-c", script]
+    ).stdout.replace("eth1", "eth0")
 
 
 def guards(stack: LiveStack) -> list[int]:
