@@ -103,6 +103,14 @@ def test_each_has_passwords_of_its_own(restored: tuple[str, str, list[LiveStack]
             assert stack.from_client(server, "select 1").stdout.strip() == "1"
 
 
+def test_no_receiver_begins_with_the_passwords_of_the_snapshot(restored: tuple[str, str, list[LiveStack]]) -> None:
+    _, _, stacks = restored
+    for stack in stacks:
+        for replica in [each for each in stack.servers if each.startswith("replica")]:
+            logs = run(["docker", "logs", stack.container(replica)])
+            assert "Access denied" not in logs.stdout + logs.stderr
+
+
 def write(stack: LiveStack, number: int) -> None:
     """A table of one row, made anew."""
     stack.sql(stack.writers()[0], "drop table if exists sbtest.mine")
