@@ -307,6 +307,8 @@ class TrialRecord(Part):
     end_ms: float | None = None
     whole_ms: float | None = None
     """When every node was ready again and had caught up; null: not within the limit."""
+    watched_ms: float | None = None
+    """Until when it was watched whether they were; absent in older records."""
     direct: bool
     """Whether the probe knew all servers and tried the next one itself; else it went through one proxy."""
     rates: dict[str, int]

@@ -14,10 +14,11 @@ from operator import itemgetter
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking, FaultRequest, Injection
+from sandbox.run.ledger import lacking, newest_operation, reachable
 from sandbox.run.operator import Operator
 from sandbox.run.probe import ClockOffset, RunningProbe
 from sandbox.run.schedule import SAME, Step
-from sandbox.run.state import Run, RunEndedError, StepTimes, idle_servers
+from sandbox.run.state import Run, RunEndedError, StepTimes, followers, idle_servers, servers_of_group
 from sandbox.run.targets import chosen_nodes
 from sandbox.workloads.common.model import Progress
 
@@ -31,6 +32,8 @@ BACK_LIMIT_S = 60.0
 """…or at the latest after this."""
 FOLLOW_S = 0.5
 """How often it looks for the new address of a node that was broken."""
+CAUGHT_UP_S = 0.1
+"""How often it looks whether every server has caught up."""
 MANAGED_S = 30.0
 """How long a manager or a proxy has, once every node is ready, to make a server follow that does not."""
 BY_HAND = "by-hand"
@@ -105,14 +108,21 @@ class Conductor:
             self._at(due_s + self._shift_s, act)
 
     def wait_until_whole(self, limit_s: float) -> None:
-        """Until every node is ready and every server writes or follows; notes when. Else it stays open: a result."""
+        """Until every node is ready, every server writes or follows, and all have caught up; notes when.
+
+        Else it stays open: a result.
+        """
         self._say("waiting until every node is back")
+        until_s = self._now_s() + limit_s
         try:
             self._run.stack.wait_until_ready(limit_s)
         except MachineError as error:
             self._say(f"{error.what}: {error.known}")
         else:
-            self._wait_for_idle(min(limit_s, MANAGED_S if self._is_managed() else 0.0))
+            managed_s = min(limit_s, MANAGED_S if self._is_managed() else 0.0)
+            if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(until_s):
+                self._run.timeline.whole_us = self._probe_us_now()
+        self._run.timeline.watched_us = self._probe_us_now()
         self._look_for_addresses()
 
     def _is_managed(self) -> bool:
@@ -120,15 +130,26 @@ class Conductor:
         refused = any(each.refused for each in self._run.timeline.steps)
         return not refused and any(node.kind in ("manager", "proxy") for node in self._run.nodes)
 
-    def _wait_for_idle(self, limit_s: float) -> None:
+    def _nobody_is_idle(self, until_s: float) -> bool:
         """A server that neither writes nor follows is as ready as it can be, and no redundancy."""
-        until_s = self._now_s() + limit_s
         while idle := idle_servers(self._run.nodes, self._run.stack.roles()):
             if self._now_s() >= until_s:
                 self._say(f"not whole: out of the group: {', '.join(idle)}")
-                return
+                return False
             time.sleep(FOLLOW_S)
-        self._run.timeline.whole_us = self._probe_us_now()
+        return True
+
+    def _all_have_caught_up(self, until_s: float) -> bool:
+        """A member of a cluster is ready with writes in its queue: each is to have what any server had by then."""
+        run, session = self._run, self._run.session
+        servers, _ = reachable(run.stack, followers(servers_of_group(run), session.writer.node))
+        newest = newest_operation(session, servers)
+        while behind := lacking(session, servers, newest):
+            if self._now_s() >= until_s:
+                self._say(f"not whole: not caught up: {', '.join(behind)}")
+                return False
+            time.sleep(CAUGHT_UP_S)
+        return True
 
     def close(self) -> None:
         """Ends what runs beside the schedule. Harmless when repeated."""

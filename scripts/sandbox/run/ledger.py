@@ -8,10 +8,10 @@ from typing import Any
 
 from sandbox.run import in_client
 from sandbox.run.state import RunEndedError
-from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 from sandbox.workloads.common.in_client import script_argv
 from sandbox.workloads.common.model import Session
-from sandbox.workloads.common.sql import Statement, Target, ask, ask_writer, targets_of
+from sandbox.workloads.common.sql import QueryResult, Statement, Target, ask, ask_writer, targets_of
 
 TABLE = "ledger"
 _COLUMNS = (
@@ -83,12 +83,36 @@ def _running(session: Session, targets: Sequence[Target]) -> dict[str, list[int]
     return {name: sessions for name, sessions in found.items() if sessions}
 
 
-def wait_for_readers(session: Session, schema: str, servers: Sequence[StackNode]) -> dict[str, str]:
+def schema_of(entry: EntryPoint) -> str:
+    """On a server of ours the ledger stands beside the sandbox's own tables; elsewhere in the load's schema."""
+    return entry.schema if entry.via == "external" else "sandbox"
+
+
+def newest_operation(session: Session, servers: Sequence[StackNode]) -> int:
+    """The newest that any of the servers holds; 0 where none has one."""
+    return max((_newest_of(answer) for answer in _newest(session, servers).values()), default=0)
+
+
+def lacking(session: Session, servers: Sequence[StackNode], operation: int) -> list[str]:
+    """The servers that have not applied this operation: as the ledger is written in order, nor all before it."""
+    return [name for name, answer in _newest(session, servers).items() if _newest_of(answer) < operation]
+
+
+def _newest(session: Session, servers: Sequence[StackNode]) -> dict[str, QueryResult]:
+    newest = f"SELECT MAX(op_id) FROM `{schema_of(session.entry)}`.{TABLE}"  # noqa: S608  (both are names of ours)
+    targets = targets_of(servers)
+    return ask(session.stack, session.client, targets, [newest]) if targets else {}
+
+
+def _newest_of(answer: QueryResult) -> int:
+    return int(str(_cell(answer.rows(0)) or 0))
+
+
+def wait_for_readers(session: Session, servers: Sequence[StackNode]) -> dict[str, str]:
     """Returns when every server has the writer's newest row; those that do not in time, each with what it has."""
-    newest = f"SELECT MAX(op_id) FROM `{schema}`.{TABLE}"  # noqa: S608  (both are names of ours)
-    targets, end = targets_of(servers), time.monotonic() + _CAUGHT_UP_LIMIT_S
+    end = time.monotonic() + _CAUGHT_UP_LIMIT_S
     while True:
-        answers = ask(session.stack, session.client, targets, [newest])
+        answers = _newest(session, servers)
         wanted = answers[session.writer.node].rows(0)
         behind = {
             name: answer.error or f"its newest row is {_cell(answer.rows(0))}, not {_cell(wanted)}"

@@ -143,7 +143,9 @@ class Timeline:
 
     steps: list[StepTimes] = field(default_factory=list)
     whole_us: float | None = None
-    """When every node was ready again; None: not within the limit."""
+    """When every node was ready again and had caught up; None: not within the limit."""
+    watched_us: float | None = None
+    """Until when it was watched whether they were."""
     end_us: float | None = None
     """When the probe was stopped."""
     clock_us: float | None = None
@@ -340,6 +342,11 @@ def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
         return list(servers)
     first = members[0].name == writer
     return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
+def servers_of_group(run: Run) -> list[StackNode]:
+    """The servers behind the entry point of the run."""
+    return [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]
 
 
 def idle_servers(servers: Sequence[StackNode], roles: Mapping[str, ServerRole | None]) -> dict[str, str]:

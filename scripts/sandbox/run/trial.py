@@ -13,12 +13,28 @@ from sandbox.faults.common.guard import Guard
 from sandbox.results.record import Status
 from sandbox.run.conductor import BACK_S, Conductor
 from sandbox.run.counters import connections_refused, restarted, take_snapshots
-from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
+from sandbox.run.ledger import (
+    NodeReading,
+    end_abandoned,
+    make_ledger,
+    reachable,
+    read_ledgers_of,
+    schema_of,
+    wait_for_readers,
+)
 from sandbox.run.load import CAPACITY_S, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Step
-from sandbox.run.state import Run, RunEndedError, TrialRequest, followers, idle_servers, prove_settings
+from sandbox.run.state import (
+    Run,
+    RunEndedError,
+    TrialRequest,
+    followers,
+    idle_servers,
+    prove_settings,
+    servers_of_group,
+)
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
@@ -83,20 +99,16 @@ def prepare_ledger(run: Run) -> None:
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     session, schema = run.session, schema_of(run.session.entry)
     make_ledger(session, schema)
-    if behind := wait_for_readers(session, schema, followers(session.servers, session.writer.node)):
+    if behind := wait_for_readers(session, followers(session.servers, session.writer.node)):
         raise RunEndedError("infra_error", f"the ledger is not on every server: {states(behind)}")
 
 
 def _refuse_idle(run: Run) -> None:
     """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
-    if idle := idle_servers(followers(_servers_of_group(run), run.session.writer.node), run.roles):
+    if idle := idle_servers(followers(servers_of_group(run), run.session.writer.node), run.roles):
         option = name_option(run.stack.name)
         step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
         raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
-
-
-def _servers_of_group(run: Run) -> list[StackNode]:
-    return [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]
 
 
 def start_probe(run: Run) -> None:
@@ -173,7 +185,7 @@ def _breaking(run: Run) -> Breaking:
 def read_ledgers(run: Run) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
     schema, roles = schema_of(run.session.entry), run.stack.roles()
-    there, gone = reachable(run.stack, followers(_servers_of_group(run), run.session.writer.node))
+    there, gone = reachable(run.stack, followers(servers_of_group(run), run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
     session, behind, idle = run.session, dict[str, str](), dict[str, str]()
@@ -182,7 +194,7 @@ def read_ledgers(run: Run) -> None:
         session = replace(session, writer=entry)
         if run.timeline.whole_us is None:
             idle = idle_servers(there, roles)
-        behind = wait_for_readers(session, schema, [node for node in there if node.name not in idle])
+        behind = wait_for_readers(session, [node for node in there if node.name not in idle])
         behind |= {name: f"out of its group ({role})" for name, role in idle.items()}
     readings = read_ledgers_of(session, schema, there)
     readings |= {name: NodeReading(None, None, state) for name, state in gone.items()}
@@ -222,11 +234,6 @@ def _whole_s(step: Step, typical: TypicalTimes) -> float:
         return step.at_s + action_named(step.action, step.options).typical_s
     healed_s = step.at_s + typical.outage_s + BACK_S if step.end_s is None else step.end_s
     return healed_s + typical.return_s
-
-
-def schema_of(entry: EntryPoint) -> str:
-    """On a server of ours the ledger stands beside the sandbox's own tables; elsewhere in the load's schema."""
-    return entry.schema if entry.via == "external" else "sandbox"
 
 
 def _trial(run: Run) -> TrialRequest:

@@ -218,6 +218,7 @@ def _record(
         t0_ms=round(t0_us / 1000, 3) if timeline.steps else None,
         end_ms=round(end_us / 1000, 3),
         whole_ms=None if timeline.whole_us is None else round(timeline.whole_us / 1000, 3),
+        watched_ms=None if timeline.watched_us is None else round(timeline.watched_us / 1000, 3),
         direct=len(log.request["write"]) > 1,
         rates=dict(log.request["rates"]),
         timeout_s=float(log.request["timeout_s"]),

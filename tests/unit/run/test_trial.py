@@ -208,6 +208,32 @@ def test_a_server_that_is_ready_but_out_of_its_group_is_no_redundancy(
     assert divergence.verdict == "unknown" and "replica1: out of its group (no role)" in divergence.detail
 
 
+@pytest.mark.parametrize("looks", [3, 1_000_000])
+def test_a_server_is_not_back_before_it_has_what_the_others_had(
+    looks: int, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A member of a cluster is ready while its queue is full."""
+    monkeypatch.setattr(conductor, "CAUGHT_UP_S", 0.001)
+
+    class Queued(TrialStack):
+        looked = 0
+
+        def wait_until_ready(self, timeout_s: float) -> None:
+            self.looked = looks
+
+        def _rows(self, name: str, text: str, values: list[Any] | None) -> list[list[Any]]:
+            if name != "replica1" or not text.startswith("SELECT MAX(op_id)") or self.looked < 1:
+                return super()._rows(name, text, values)
+            self.looked -= 1
+            return [[1]]
+
+    stack = Queued(world)
+    record, _, said = try_once(world, tmp_path, monkeypatch, stack=stack, redundancy_limit_s=0.2)
+    trial = trial_of(record)
+    assert (trial.whole_ms is not None) == (looks == 3) and trial.watched_ms
+    assert ("trial: not whole: not caught up: replica1" in said) == (looks != 3)
+
+
 def test_a_manager_has_a_while_to_make_a_server_follow(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,16 @@ import pytest
 
 from sandbox.run import ledger as module
 from sandbox.run.in_client import read_ledger
-from sandbox.run.ledger import NodeReading, end_abandoned, make_ledger, reachable, read_ledgers_of, wait_for_readers
+from sandbox.run.ledger import (
+    NodeReading,
+    end_abandoned,
+    lacking,
+    make_ledger,
+    newest_operation,
+    reachable,
+    read_ledgers_of,
+    wait_for_readers,
+)
 from sandbox.run.state import RunEndedError
 from sandbox.stack.protocol import ExecResult, StackNode
 from sandbox.workloads.common.model import Parameters, Session
@@ -134,21 +143,29 @@ def test_a_server_that_does_not_answer_has_no_write_to_end() -> None:
 def test_readers_that_catch_up_are_waited_for(clock: Clock) -> None:
     stack = LedgerStack()
     stack.newest["replica1"] = [None, 8, 9]
-    assert wait_for_readers(session_of(stack), "sandbox", SERVERS) == {}
+    assert wait_for_readers(session_of(stack), SERVERS) == {}
     assert clock.now == pytest.approx(100.4)
+
+
+def test_the_newest_of_all_is_what_each_must_have() -> None:
+    stack = LedgerStack()
+    stack.newest["replica1"] = [None]
+    assert newest_operation(session_of(stack), SERVERS) == 9
+    stack.newest["replica1"] = [8, 9, 10]
+    assert [lacking(session_of(stack), SERVERS, 9) for _ in range(3)] == [["replica1"], [], []]
 
 
 def test_readers_that_do_not_catch_up_are_named(clock: Clock) -> None:
     stack = LedgerStack()
     stack.newest["replica1"] = [8]
-    assert wait_for_readers(session_of(stack), "sandbox", SERVERS) == {"replica1": "its newest row is 8, not 9"}
+    assert wait_for_readers(session_of(stack), SERVERS) == {"replica1": "its newest row is 8, not 9"}
     assert clock.now > 100 + module._CAUGHT_UP_LIMIT_S
 
 
 @pytest.mark.parametrize("dead", ["mysql1", "replica1"])
 def test_a_node_that_does_not_answer_raises_nothing(dead: str) -> None:
     stack = LedgerStack(dead={dead: "exited (137)"})
-    behind = wait_for_readers(session_of(stack), "sandbox", SERVERS)
+    behind = wait_for_readers(session_of(stack), SERVERS)
     assert behind[dead] == "cannot connect"
 
 
