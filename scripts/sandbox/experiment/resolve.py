@@ -155,7 +155,12 @@ def resolve_file(matrix: Matrix, path: Path, only: str | None) -> Resolved:
     loads = loads_of_file(experiment, path)
     files = {cell.change.workload or "": load.workload.file for cell, load in zip(experiment.cells, loads, strict=True)}
     experiment = apart_by_data(experiment, loads)
-    experiment = replace(experiment, own_files={word: file.sha256 for word, file in files.items() if file})
+    experiment = replace(
+        experiment,
+        own_files={word: file.sha256 for word, file in files.items() if file},
+        schedules={cell.name: load.trial.schedule for cell, load in zip(experiment.cells, loads, strict=True)
+                   if load.trial},
+    )  # fmt: skip
     return _resolved(experiment, loads, plans)
 
 

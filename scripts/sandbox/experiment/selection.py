@@ -12,6 +12,7 @@ from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.definition import CANARY, Cell, Change, Matrix
 from sandbox.plan.grammar import parse
 from sandbox.results.manifest import ComparisonPart
+from sandbox.run.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Experiment:
     left_out: Mapping[str, list[str]] = field(default_factory=dict)
     own_files: Mapping[str, str] = field(default_factory=dict)
     """The user's own workloads: sha256 by path."""
+    schedules: Mapping[str, Schedule] = field(default_factory=dict)
+    """What breaks, by cell, as the fault profiles are now; with the first seed where it depends on one."""
 
     @cached_property
     def stack_of(self) -> Mapping[str, str]:
@@ -58,6 +61,8 @@ class Experiment:
             "canary": self.canary_of.name,
             "stacks": dict(self.stack_of),
         }
+        if self.schedules:
+            identity["schedules"] = {cell: each.model_dump(mode="json") for cell, each in self.schedules.items()}
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
