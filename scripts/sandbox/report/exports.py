@@ -10,7 +10,7 @@ from sandbox.results.compare import lasted
 from sandbox.results.history import Point, Series
 from sandbox.results.record import Record
 from sandbox.results.statistics.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
-from sandbox.results.unpaired import ResultSide
+from sandbox.results.unpaired import ResultSide, circumstances
 
 Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
 _UNITS = {
@@ -80,6 +80,7 @@ def _conditions(side: ResultSide, record: Record) -> dict[str, str]:
         "warmup-seconds": str(load.warmup_s),
         "data": ", ".join(filter(None, (tables_text(load), keys))),
         "options": _one_line(options_text(load)) or "none",
+        **{name: _one_line(text) for name, text in circumstances(record).items()},
     }
 
 

@@ -129,12 +129,12 @@ def judge_result(
         for name in metrics
     }
 
-    def plain(pair: tuple[str, str], name: str) -> Verdict:
+    def plain(pair: tuple[str, str], name: str, table: _Table = table) -> Verdict:
         of_pair = [loads.get(cell, of_canary) for cell in pair]
         noisier = max(of_pair, key=lambda load: math.inf if (sd := noise[load, name][1]) is None else sd)
         return _unadjusted(table, pair, METRICS[name], noisier, noise[noisier, name][1])
 
-    canaries = [plain(canary, name) for name in metrics]
+    canaries = [plain(canary, name, _closed(runs, name)) for name in metrics]
     bad = any(unfit(each.judgement) for each in canaries if each.judgement)
     unadjusted = [plain(pair, name) for pair in pairs for name in metrics]
     adjusted = judge_together((each.judgement for each in unadjusted), adjustment)
@@ -170,11 +170,11 @@ def _observation(record: Record, found: Sequence[Shift] | None) -> Observation:
 def lasted(record: Record, metric: str) -> Lasted | None:
     """A figure of a run, and whether it was still open at a trial's end; None where there is none.
 
-    A stack that was not whole again within the limit took at least as long as the trial.
+    A stack that was not whole again within the limit took at least as long as it was watched.
     """
     trial, value = record.trial, getattr(record.metrics, metric)
     if trial and value is None and metric == "redundancy_ms" and trial.t0_ms is not None and trial.end_ms is not None:
-        return trial.end_ms - trial.t0_ms, True
+        return (trial.watched_ms or trial.end_ms) - trial.t0_ms, True
     censored = trial.figures.censored if trial and trial.figures else ()
     return None if value is None else (value, metric in censored)
 
@@ -202,8 +202,11 @@ def differences_of(runs: Sequence[Observation], pair: tuple[str, str], metric: s
 
     None where either was still open at its end: it lasted as long as it was watched, which says nothing of noise.
     """
-    closed = {(run.cell, run.block): run for run in runs if metric not in run.censored}
-    return _differences(closed, pair, METRICS[metric])[0]
+    return _differences(_closed(runs, metric), pair, METRICS[metric])[0]
+
+
+def _closed(runs: Sequence[Observation], metric: str) -> _Table:
+    return {(run.cell, run.block): run for run in runs if metric not in run.censored}
 
 
 def _unadjusted(table: _Table, pair: tuple[str, str], metric: Metric, load: str, noise_sd: float | None) -> Verdict:

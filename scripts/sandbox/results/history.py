@@ -13,7 +13,7 @@ from sandbox.results.statistics.changes import ChangePoint, change_points
 from sandbox.results.statistics.metrics import METRICS, Metric
 from sandbox.results.statistics.verdict import effect_of
 from sandbox.results.survival_of import bounds_of
-from sandbox.results.unpaired import LOAD, ResultSide, at_least_and_most, on_scale, text_of
+from sandbox.results.unpaired import LOAD, ResultSide, at_least_and_most, circumstances, on_scale, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
     loads, others = _loads(side), _loads(newest)
     apart = [(loads[key], others[key]) for key in loads if key in others and loads[key] != others[key]]
     for load, other in apart[:1]:
-        names = [name for name in load if load[name] != other[name]]
-        words = ", ".join(f"{name} {text_of(load[name])} instead of {text_of(other[name])}" for name in names)
+        names = [name for name in dict.fromkeys([*load, *other]) if load.get(name) != other.get(name)]
+        words = ", ".join(f"{name} {text_of(load.get(name))} instead of {text_of(other.get(name))}" for name in names)
         return f"different load: {words}"
     return None
 
@@ -108,6 +108,7 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
     return {
         frozenset(levels.items()): {
             **{name: getattr(first[cell].workload, name) for name in ("name", *LOAD)},
+            **({} if side.manifest.matrix else circumstances(first[cell])),
             **({} if side.manifest.matrix else first[cell].environment.inputs.model_dump()),
         }
         for cell, levels in side.cells.items()

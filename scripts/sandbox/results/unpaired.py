@@ -182,13 +182,14 @@ def _plain(
     extremes = [(longest_first, second), (first, longest_second)] if effect else []
     ends = [effect_of_two(metric, *both, sd) for both in extremes]
     still_open = [sum(metric.name in run.censored for run in each) for each in good]
+    words = {judge(each, each.p).word for each in (effect, *ends) if each}
     lost = sum(run.status == "infra_error" for each in runs for run in each)
     return UnpairedVerdict(
         pair[1], pair[0], metric.name, judge(effect, effect.p) if effect else None, lost, load,
         levels=sides[0].cells[pair[0]], runs=(len(first), len(second)),
         typical=(_typical(metric, good[0]), _typical(metric, good[1])), open_trials=(still_open[0], still_open[1]),
         bounds=bounds_of(*ends) if ends and any(still_open) else None,
-        unjudged=why_unjudged(runs, metric.name), undecided=len({judge(each, each.p).word for each in ends}) > 1,
+        unjudged=why_unjudged(runs, metric.name), undecided=len(words) > 1,
     )  # fmt: skip
 
 
@@ -267,6 +268,9 @@ def _joined(side: ResultSide, name: str) -> str | None:
 
 def _run(ours: Record, theirs: Record) -> Iterator[_Fact]:
     yield from ((f"load: {name}", getattr(ours.workload, name), getattr(theirs.workload, name)) for name in LOAD)
+    around = circumstances(ours), circumstances(theirs)
+    names = dict.fromkeys([*around[0], *around[1]])
+    yield from ((name, around[0].get(name), around[1].get(name)) for name in names)
     there, here = ({node.name: node for node in record.nodes} for record in (theirs, ours))
     for node in dict.fromkeys([*here, *there]):
         pair = here.get(node), there.get(node)
@@ -274,6 +278,17 @@ def _run(ours: Record, theirs: Record) -> Iterator[_Fact]:
             yield f"{node}: {name}", pair[0] and getattr(pair[0], name), pair[1] and getattr(pair[1], name)
     before, after = ours.environment.inputs, theirs.environment.inputs
     yield from ((f"input: {name}", getattr(before, name), getattr(after, name)) for name in Inputs.model_fields)
+
+
+def circumstances(record: Record) -> dict[str, str]:
+    """Through which entry point the load went and, of a trial, what broke and how often its probe wrote, as texts."""
+    entry, trial = record.workload.entry, record.trial
+    found = {"entry": entry.via} if entry else {}
+    if trial is None:
+        return found
+    steps = [" ".join([each.name, each.target, f"at {each.at_s:g} s", text_of(each.options) or ""]).strip()
+             for each in trial.steps]  # fmt: skip
+    return {**found, "breaks": "; ".join(steps) or "nothing", "probe": text_of(trial.rates) or "unknown"}
 
 
 def text_of(value: Any) -> str | None:

@@ -7,6 +7,8 @@ SELECT run.result, m.content.matrix.name AS matrix, r.cell, r.block, r.status, r
     r.started_utc, r.workload.name AS workload, $load,
     r.workload.entry.via AS via, $metrics,
     r.metrics.errors_by_code, r.metrics.conflicts_by_code,
+    -- metrics of a trial whose value is the least that it can have been: they were still open at its end
+    r.trial.figures.censored,
     server.server_version, server.package_version, server.image, server.image_id, server.image_source,
     $machine, $during,
     r.environment.inputs.assignments AS settings, r.environment.inputs.cpus AS node_cpus,

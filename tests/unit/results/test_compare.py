@@ -140,6 +140,18 @@ def test_a_canary_that_differs_makes_everything_unfit() -> None:
     assert found.unfit and set(words(found).values()) == {"unfit"}
 
 
+def test_a_canary_that_was_open_shows_nothing_of_the_host() -> None:
+    """All of its trials, and the baseline's, lasted longer than they were watched; 0.3 s apart, as their ends were."""
+    lengths = {"off": 66_000.0, "on": 66_000.0, "canary": 66_300.0}
+    runs = [
+        Observation(cell, block, "ok", {"rto_ms": ms + block}, None, censored=["rto_ms"])
+        for block in range(1, 7)
+        for cell, ms in lengths.items()
+    ]
+    found = judge_result(runs, [("on", "off")], CANARY, ["rto_ms"], {})
+    assert not found.unfit and found.canary[0].judgement is None
+
+
 def test_many_comparisons_need_a_smaller_p() -> None:
     cells = {f"on{i}": 0.7 if i == 0 else 1.0 for i in range(20)}
     pairs = tuple((cell, "off") for cell in cells)

@@ -81,6 +81,18 @@ def test_a_block_that_was_thrown_away_is_in_no_history() -> None:
     assert point.runs == 8 and point.value == pytest.approx(1000, rel=0.02)
 
 
+def test_another_entry_point_of_one_bench_is_another_history() -> None:
+    load = sample_record().workload
+    assert load.entry
+    through = load.model_copy(update={"entry": load.entry.model_copy(update={"via": "proxysql1"})})
+    sides = [
+        side({"bench": [900.0]}, None, "through", environment=HOST, workload=through),
+        side({"bench": [1000.0]}, None, "newest", environment=HOST),
+    ]
+    left_out = history_of(sides, ["tps"], {}, KNOWN).left_out
+    assert left_out["through"] == f"different load: entry proxysql1 instead of {load.entry.via}"
+
+
 def test_another_configuration_of_one_bench_is_another_history() -> None:
     load = sample_record().workload
     small = HOST.model_copy(update={"inputs": Inputs(assignments=["sync_binlog=0"], cpus="0.5")})

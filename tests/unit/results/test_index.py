@@ -12,6 +12,7 @@ import pytest
 
 from sandbox.results.index import INDEX, open_index, open_one
 from sandbox.results.tables import VIEWS, Part
+from unit.report.made_up_trials import SEEN_MS, write_result
 from unit.results.made_results import around, matrix_part, records, save
 
 FIGURES = {"off": around(1000, 1), "on": around(900, 2), "canary": around(1000, 3)}
@@ -39,6 +40,13 @@ def test_a_run_is_one_row_with_its_figures_server_and_levels(tmp_path: Path) -> 
     assert (name, matrix, cell, block, status) == (result.path.name, "quick", "off", 1, "ok")
     assert (tps, version, levels) == (FIGURES["off"][0], "9.7.4-2 (Debian)", {"rewriter": "off"})
     assert (threads, cpu, started.isoformat()) == (8, "Test CPU", "2025-01-31T12:00:01")
+
+
+def test_what_was_still_open_is_named_beside_its_figures(tmp_path: Path) -> None:
+    write_result(tmp_path / "results")
+    rows = ask(tmp_path / "results", "SELECT rto_ms, censored FROM runs WHERE rto_ms IS NOT NULL")
+    still_open = [rto for rto, censored in rows if "rto_ms" in censored]
+    assert still_open == [SEEN_MS] * len(still_open) and 0 < len(still_open) < len(rows)
 
 
 def test_a_block_that_was_thrown_away_is_no_run(tmp_path: Path) -> None:

@@ -101,6 +101,16 @@ def test_what_was_still_out_in_every_trial_is_worse_by_at_least_what_was_seen() 
     assert size.high is interval.high is None and verdict.typical[1] == (60e3, True)
 
 
+def test_what_both_sides_left_open_hides_no_difference_and_shows_none() -> None:
+    """7 of 10 trials ended after 20 s on each side: by the lengths seen alone the difference is none."""
+    ended = [[20_000.0 + 3 * block + by for block in range(7)] for by in (0, 1)]
+    first, second = (trial_side(name, [*each, *[SEEN_MS] * 3]) for name, each in zip("ab", ended, strict=True))
+    verdict = of_trials(first, second)
+    assert verdict.judgement and verdict.judgement.effect.interval and verdict.open_trials == (3, 3)
+    assert judge(verdict.judgement.effect, verdict.judgement.effect.p).word == "no difference"
+    assert verdict.word == "too noisy"
+
+
 def test_cells_meet_by_their_levels_whatever_they_are_called() -> None:
     other = matrix_part(cells=[cell("x", {"rewriter": "on"}), cell("y", {"rewriter": "extra"})])
     first, second = side(figures(1, 1, 1), matrix_part()), side({"x": [1.0], "y": [1.0]}, other)
