@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation, names_of
 from sandbox.actions.common.replication import Replica
 from sandbox.actions.promote import follow
-from sandbox.errors import SandboxError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.results.trial.gtid import transactions
+from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import StackNode
 
 _CATCH_UP_LIMIT_S = 30.0
@@ -50,9 +51,27 @@ class Switchover(Action):
         except SandboxError:
             old.become_writable()
             raise
-        chosen.become_writer()
+        try:
+            chosen.become_writer()
+        except SandboxError as error:
+            _undo(operation, old, chosen, error)
+            raise
         follow(operation, chosen.node, [each for each in (old, *replicas) if each is not chosen])
         return chosen.name
+
+
+def _undo(operation: Operation, old: Replica, chosen: Replica, error: SandboxError) -> None:
+    """The old writer takes writes again, unless the chosen one may do so too: that must answer, and be read-only."""
+    try:
+        writable = chosen.takes_writes()
+    except SandboxError as silent:
+        what = f"{error.what}; {old.name} stays read-only, since {chosen.name} may have become the writer"
+        step = f"try: make restart{name_option(operation.stack.name)} NODE={old.name}   (it then asks the others)"
+        raise MachineError(what, f"{error.known}; {silent.what}", step) from error
+    if not writable:
+        old.become_writable()
+        if not chosen.status().source:
+            follow(operation, old.node, [chosen])
 
 
 def move_writer(operation: Operation, node: StackNode) -> None:

@@ -52,6 +52,38 @@ def test_the_writer_takes_writes_again_where_it_fails(problem: Any) -> None:
     ]
 
 
+READ_ONLY = ("mysql1", "SET SESSION lock_wait_timeout=4; SET GLOBAL super_read_only=ON; SET GLOBAL read_only=ON")
+WRITABLE = ("mysql1", "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF")
+
+
+def refusing_to_take_over(chosen: Any) -> ScriptedGroup:
+    """A replica that has caught up and then fails; ``chosen``: what it answers when asked whether it takes writes."""
+    stack = following(group(replicas=1))
+    stack.says["mysql1", "SELECT @@gtid_executed"] = {"held": f"{A}:1-10"}
+    stack.says["replica1", "SELECT WAIT_FOR"] = {"waited": "0"}
+    stack.says["replica1", "STOP REPLICA; RESET"] = TimeoutError("it hangs")
+    stack.says["replica1", "SELECT @@GLOBAL.read_only"] = chosen
+    return stack
+
+
+def test_the_writer_takes_writes_again_where_the_chosen_one_does_not() -> None:
+    stack = refusing_to_take_over({"read_only": "1"})
+    with pytest.raises(SandboxError):
+        Switchover().perform(operation(stack))
+    assert [stack.given[0], stack.given[2]] == [READ_ONLY, WRITABLE] and len(stack.given) == 3
+
+
+@pytest.mark.parametrize("chosen", [{"read_only": "0"}, TimeoutError("it hangs")])
+def test_the_writer_stays_read_only_where_the_chosen_one_may_take_writes(chosen: Any) -> None:
+    stack = refusing_to_take_over(chosen)
+    with pytest.raises(SandboxError) as failed:
+        Switchover().perform(operation(stack))
+    assert WRITABLE not in stack.given
+    if isinstance(chosen, TimeoutError):
+        assert "mysql1 stays read-only, since replica1 may have become the writer" in failed.value.what
+        assert failed.value.lines()[2].startswith("try: make restart") and "NODE=mysql1" in failed.value.lines()[2]
+
+
 def test_group_replication_elects_the_chosen_member() -> None:
     members = [server(f"gr{n}", component="gr", topology="gr") for n in (1, 2, 3)]
     behind = server("replica1", "replica", topology="gr")

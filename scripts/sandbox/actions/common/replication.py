@@ -108,6 +108,10 @@ class Replica:
         """Takes writes."""
         self.run(self._read_only("OFF"))
 
+    def takes_writes(self) -> bool:
+        """Whether it is not read-only."""
+        return self.run("SELECT @@GLOBAL.read_only AS read_only").get("read_only") in ("0", "OFF")
+
     def become_read_only(self) -> None:
         """Takes no more writes, not even of root. Raises MachineError where running transactions keep it from that."""
         self.run(f"SET SESSION lock_wait_timeout={_LOCK_S}; {self._read_only('ON')}")
