@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
 from sandbox.actions.common.replication import Replica, replication_password
+from sandbox.stack.protocol import StackNode
 
 _START_LIMIT_S = 10.0
 
@@ -31,7 +32,7 @@ class Rejoin(Action):
         if writer is None:
             raise ActionRefusedError("there is no writer to rejoin", "a group needs one server that takes writes")
         others = [node for node in operation.servers if node.name != writer.name and operation.answers(node)]
-        apart = [each for each in (Replica(operation, node) for node in others) if _is_apart(each)]
+        apart = [each for each in (Replica(operation, node) for node in others) if _is_apart(each, writer)]
         for each in apart:
             each.become_read_only()  # else it could take another write once it was compared
             extra = Replica(operation, writer).lacks(each.held())
@@ -59,7 +60,7 @@ class Rejoin(Action):
             raise ActionRefusedError(f"{replica.name} does not follow yet: {status.error}", "it tries again by itself")
 
 
-def _is_apart(replica: Replica) -> bool:
-    """Whether it follows nobody, or failed to."""
+def _is_apart(replica: Replica, writer: StackNode) -> bool:
+    """Whether it follows nobody, failed to, or waits for another source than the writer, such as one that is lost."""
     status = replica.status()
-    return not status.source or status.has_failed
+    return not status.source or status.has_failed or (status.source != writer.host and not status.is_receiving)

@@ -60,6 +60,17 @@ def test_a_replica_that_failed_is_not_in_its_place() -> None:
     assert Rejoin().perform(operation(stack)) == "rejoined: mysql1"
 
 
+@pytest.mark.parametrize(
+    ("receiver", "said"), [("Connecting", "rejoined: mysql1"), ("Yes", "every server is in its place")]
+)
+def test_a_replica_whose_source_is_lost_follows_the_writer(receiver: str, said: str) -> None:
+    """It was away while the others were given a new source; one that receives is a replica of a replica."""
+    stack = promoted()
+    shown = iter([{"Source_Host": "lost1", "Replica_IO_Running": receiver}])
+    stack.says["mysql1", "SHOW REPLICA STATUS"] = lambda: next(shown, {"Replica_IO_Running": "Yes"})
+    assert Rejoin().perform(operation(stack)) == said
+
+
 def test_it_is_refused_where_transactions_would_be_lost() -> None:
     stack = promoted(held=f"{A}:1-12")
     error = refused(Rejoin(), operation(stack))
