@@ -25,12 +25,17 @@ class RollingUpgrade(Action):
     """
 
     starts_servers: ClassVar[bool] = True
-    to: Text = Field(description="version to upgrade to, such as 11.8")
+    to: Text = Field(pattern=r"^\d+(\.\d+)*(-\S+)?$", description="version to upgrade to, such as 11.8")
     ready_limit_s: float = Field(default=300.0, ge=1, le=3600, description="seconds for the group to be ready again")
 
     @property
     def typical_s(self) -> float:
         return 45.0
+
+    @property
+    def _series(self) -> str:
+        """Of a tag such as ``8.4.10-10.1``, the version that a server says it is."""
+        return self.to.partition("-")[0]
 
     def perform(self, operation: Operation) -> str:
         """Refused for a version that is older than a server's, and where every server has it already."""
@@ -47,9 +52,9 @@ class RollingUpgrade(Action):
 
     def _is_older(self, operation: Operation, node: StackNode) -> bool:
         now = _version(operation, node)
-        if belongs_to(now, self.to):
+        if belongs_to(now, self._series):
             return False
-        if at_least(now, self.to):
+        if at_least(now, self._series):
             raise ActionRefusedError(f"{node.name} is {now}, which is newer than {self.to}", "data cannot go back")
         return True
 
@@ -61,7 +66,7 @@ class RollingUpgrade(Action):
                 known = answer.last_error or f"exit code {answer.code}"
                 raise MachineError(f"the system tables of {node.name} are not upgraded", known, "try: make logs")
         now = _version(operation, node)
-        if not belongs_to(now, self.to):
+        if not belongs_to(now, self._series):
             what = f"{node.name} is {now} after its upgrade to {self.to}"
             raise MachineError(what, "its image has another version than its name", "try: make ps")
 

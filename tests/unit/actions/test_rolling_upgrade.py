@@ -2,8 +2,9 @@
 
 import pytest
 
+from sandbox.actions.common.registry import action_named
 from sandbox.actions.rolling_upgrade import RollingUpgrade
-from sandbox.errors import MachineError
+from sandbox.errors import MachineError, SandboxError
 from sandbox.stack.protocol import ExecResult
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused
 from unit.fake_stack import server
@@ -59,6 +60,20 @@ def test_those_that_are_of_the_version_already_are_left_alone() -> None:
     assert RollingUpgrade(to="10.11").perform(operation(stack)).endswith("galera1, galera3")
     error = refused(RollingUpgrade(to="10.11"), operation(stack))
     assert error.lines()[:2] == ["there is nothing to upgrade", "every server is 10.11 already"]
+
+
+def test_a_whole_tag_is_a_version_too() -> None:
+    """A server of Percona says 8.4.10, whatever its package is."""
+    stack = cluster("gr", "mysql", "8.0.46")
+    stack.role_of = {"gr1": "writer", "gr2": "reader", "gr3": "reader"}
+    RollingUpgrade(to="8.4.10-10.1").perform(operation(stack, ["gr1"]))
+    assert upgraded(stack) == [f"upgrade {node} 8.4.10-10.1" for node in ("gr2", "gr3", "gr1")]
+
+
+@pytest.mark.parametrize("to", ["lts", "", "8.4,9.7", "-1"])
+def test_what_is_no_version_is_refused(to: str) -> None:
+    with pytest.raises(SandboxError):
+        action_named("rolling-upgrade", {"to": to})
 
 
 def test_data_cannot_go_back() -> None:
