@@ -8,8 +8,18 @@ from typing import ClassVar
 from pydantic import Field
 
 from sandbox.errors import SandboxError
-from sandbox.faults.common.model import Ending, Fault, Scene, soon
-from sandbox.faults.common.node import NODES, SERVERS, answer, is_up, limit_now, restore_limit, revive, server_lives
+from sandbox.faults.common.model import SETTLE_S, Ending, Fault, Scene, soon
+from sandbox.faults.common.node import (
+    NODES,
+    SERVERS,
+    answer,
+    is_up,
+    limit_now,
+    restore_limit,
+    revive,
+    server_lives,
+    wait_for_end,
+)
 from sandbox.plan.library import Kind
 from sandbox.stack.protocol import Limits, NodeControl
 
@@ -51,6 +61,8 @@ class OutOfMemory(Fault):
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
         restore_limit(node, "memory_bytes", before)
+        if node.kind in SERVERS:
+            wait_for_end(node, SETTLE_S)  # its container, which may run for a moment after a server that was killed
         if not is_up(node) or (node.kind in SERVERS and not server_lives(node)):
             revive(node)
         elif node.kind in SERVERS:  # an injection that was ended halfway

@@ -13,7 +13,7 @@ from pydantic_core.core_schema import ValidationInfo
 
 from sandbox.actions.common.registry import action_named, action_names
 from sandbox.errors import SandboxError, did_you_mean, expected
-from sandbox.faults.common.registry import fault_named, names
+from sandbox.faults.common.registry import end_together, fault_named, names
 from sandbox.faults.common.yaml_lines import YamlFile
 from sandbox.finder import FoundOptionError, OptionValue
 from sandbox.places import profile_folders, yaml_files
@@ -146,13 +146,18 @@ def refuse_misfits(steps: Sequence[Step]) -> None:
 
 
 def _refuse_overlaps(steps: Sequence[Step]) -> None:
-    """Raises ValueError where a fault hits a target again that it is not healed of; actions may overlap."""
+    """Raises ValueError where a fault hits a target whose other fault is not healed and would end with it.
+
+    Actions may overlap.
+    """
     for position, step in enumerate(steps):
         for other in steps[:position]:
-            same = step.fault is not None and (step.fault, step.target) == (other.fault, other.target)
-            if same and _overlap(step, other):
+            aimed_alike = step.target == other.target or (step.target == SAME and other is steps[position - 1])
+            clash = step.fault and other.fault and end_together(step.fault, other.fault)
+            if aimed_alike and clash and _overlap(step, other):
                 what = f"{step.fault} of {step.target} at {length(step.at_s)}"
-                raise MisplacedKeyError(f"{what} overlaps with the one at {length(other.at_s)}", "steps", position)
+                first = "the one" if step.fault == other.fault else other.fault
+                raise MisplacedKeyError(f"{what} overlaps with {first} at {length(other.at_s)}", "steps", position)
 
 
 def _overlap(one: Step, other: Step) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common import breaker as breaker_module
 from sandbox.faults.common.breaker import Breaker, FaultRequest, heal_recorded, refuse_unable
+from sandbox.faults.common.registry import end_together
 from sandbox.stack.journal import Breakage, breakages, forget_breakage
 from sandbox.stack.protocol import ExecResult, Limits
 from unit.fake_stack import FakeStack, server
@@ -298,6 +299,18 @@ def test_a_limit_right_after_another_one_of_its_kind_heals_to_none(stack: FakeSt
     breaker.inject("1")
     breaker.heal("1")
     assert log == ["limit mysql1 0.1", "limit mysql1 2.0", "limit mysql1 0.5", "limit mysql1 2.0"]
+
+
+def test_a_second_fault_that_ends_the_same_node_is_refused(stack: FakeStack) -> None:
+    """The heal of the first one starts the node, though the second one lasts."""
+    stack.name = "b"
+    injected(stack, request("graceful"))
+    other = Breaker(stack)
+    other.prepare("both", request("server-crash"))
+    with pytest.raises(SandboxError) as refused:
+        other.inject("both")
+    assert refused.value.what == "mysql1 has the fault graceful already"
+    assert not end_together("hang", "server-crash") and not end_together("by-hand", "host-loss")
 
 
 def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack: FakeStack, log: list[str]) -> None:

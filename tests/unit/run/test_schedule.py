@@ -232,6 +232,16 @@ def test_another_seed_draws_another_schedule(tmp_path: Path) -> None:
     assert {step.fault for seed in range(20) for step in profile.schedule(seed).steps} == {"hang", "reset"}
 
 
+@pytest.mark.parametrize("target", ["writer", "same"])
+def test_a_fault_that_ends_what_another_one_has_ended_waits_for_its_heal(target: str) -> None:
+    """The heal of disk-full starts the node again, 10 s before that of host-loss."""
+    full, lost = Step(at_s=10, for_s=20, fault="disk-full"), Step(at_s=20, for_s=20, target=target, fault="host-loss")
+    with pytest.raises(ValidationError, match=f"host-loss of {target} at 20s overlaps with disk-full at 10s"):
+        Schedule(steps=[full, lost])
+    assert Schedule(steps=[full, lost.model_copy(update={"fault": "hang"})]).steps
+    assert Schedule(steps=[full, lost.model_copy(update={"at_s": 30.0})]).steps
+
+
 @pytest.mark.parametrize(
     ("steps", "overlap"),
     [

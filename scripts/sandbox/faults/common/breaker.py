@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from sandbox.errors import ExitCode, MachineError, SandboxError, counted
 from sandbox.faults.common.model import Fault, Peer, Scene
-from sandbox.faults.common.registry import fault_files, fault_named, refuse_kind
+from sandbox.faults.common.registry import end_together, fault_files, fault_named, refuse_kind
 from sandbox.faults.common.targets import with_host
 from sandbox.stack.abilities import KERNEL_ABILITIES
 from sandbox.stack.journal import Breakage, breakages, forget_breakage, note_breakage, unreadable
@@ -219,13 +219,13 @@ def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
 
 
 def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
-    """Raises SandboxError (exit 2) where a node has the same fault already: the heal of one would end both."""
-    there = [each.node for each in breakages(stack.project) if each.fault == request.fault]
-    twice = [name for name in request.nodes if name in there]
-    if twice:
-        what = f"{', '.join(twice)} has the fault {request.fault} already"
-        known = "the heal of the first would end the second, too"
-        raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
+    """Raises SandboxError (exit 2) where a node is broken already and the heal of one fault would end both."""
+    there = [each for each in breakages(stack.project) if each.node in request.nodes]
+    for each in there:
+        if end_together(each.fault, request.fault):
+            what = f"{each.node} has the fault {each.fault} already"
+            known = "the heal of the first would end the second, too"
+            raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
 
 
 def heal_recorded(stack: RunningStack, on_heal: Callable[[Breakage], None]) -> SandboxError | None:

@@ -40,6 +40,16 @@ def fault_named(word: str, options: Mapping[str, OptionValue] | None = None) -> 
     return _FINDER.make(word, options or {}, fault_files())
 
 
+def end_together(one: str, other: str) -> bool:
+    """Whether the heal of one fault ends the other on the same node: an equal one, or it starts what both ended."""
+    return one == other or (_starts_node(one) and _starts_node(other))
+
+
+def _starts_node(word: str) -> bool:
+    kind = fault_files().get(word)
+    return kind is not None and word != "by-hand" and kind.ending != "ends nothing"
+
+
 def refuse_kind(word: str, node: str, kind: Kind) -> None:
     """Raises SandboxError (exit 2) where a fault cannot hit a node of this kind, or there is no such fault."""
     kinds = _kind(word).kinds
