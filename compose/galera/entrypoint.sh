@@ -11,7 +11,7 @@
 #          doubtful    it died while the schema changed, or its position is not certain, or is beyond the others': fit to go on
 #                      from, not to be caught up
 #          joining     its server started
-#          primary, nonprimary    what the server last told notify
+#          primary, nonprimary    what the server last said to notify
 # MEMBER   a fresh UUID, by which the provider would know it in a new view
 # ENDED    `last` if it left its cluster last and in order, COUNT:ID of the primary component in which it died, or -
 #

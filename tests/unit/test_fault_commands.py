@@ -79,7 +79,7 @@ def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: A
     first, second = out.splitlines()
     assert code == ExitCode.OK and not err
     assert first.startswith("hang on mysql1: in effect after ") and first.endswith(" ms")
-    assert second == "state  make ps      mend  make heal"
+    assert second == "state  make ps      heal  make heal"
     assert broken(project) == ["hang on mysql1"] and docker.done() == ["pause mysql1"]
     code, out, err = typed("ps")
     assert "mysql1 is not ready: paused" in out
@@ -244,7 +244,7 @@ def test_ctrl_c_leaves_nothing_broken(
     docker.replies.insert(0, reply)
     code, out, err = typed("fault", "--fault", fault, "--target", "mysql1")
     assert times and (code, out) == (ExitCode.INTERRUPTED, "")
-    assert err == ["interrupted", "what was broken is mended", "try: make ps"]
+    assert err == ["interrupted", "what was broken is healed", "try: make ps"]
     assert docker.done()[-len(then) :] == then and not broken(project)
     assert {each["state"] for each in docker.containers.values()} == {"running"}
 
@@ -302,7 +302,7 @@ def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> N
     running_stack(docker, "mysql", name="a")
     running_stack(docker, "mysql", name="b")
     out = typed("fault", "--name", "b", "--fault", "hang", "--target", "mysql1")[1]
-    assert out.splitlines()[1] == "state  make ps NAME=b      mend  make heal NAME=b"
+    assert out.splitlines()[1] == "state  make ps NAME=b      heal  make heal NAME=b"
     assert typed("ps")[1].count("make heal NAME=b") == 1
     code, _, err = typed("heal")
     assert (code, err[0]) == (ExitCode.BAD_INPUT, "which stack is meant?")

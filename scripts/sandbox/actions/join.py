@@ -35,7 +35,9 @@ class Join(StoppingAction):
         """One node after the other, where it is aimed at several."""
         nodes = [node for node in operation.servers if node.name in operation.targets]
         if not nodes:
-            raise ActionRefusedError("no server is to join", f"it is aimed at {', '.join(operation.targets) or 'none'}")
+            raise ActionRefusedError(
+                "join has no server to act on", f"its target: {', '.join(operation.targets) or 'none'}"
+            )
         if self.data == "empty":
             refuse_the_only_data(operation, nodes)
         before = ready_nodes(operation)

@@ -28,7 +28,7 @@ def command(
     seed: Annotated[int, typer.Option(help="Draws the nodes of one-reader, minority and majority (1).")] = 1,
     json: Json = False,
 ) -> None:
-    """Break nodes on purpose: crash, hang, cut off, slow down; heal mends them."""
+    """Break nodes on purpose: crash, hang, cut off, slow down; `heal` ends it."""
     word, given = _needed(fault), parse_options(options or (), EXAMPLE)
     fault_named(word, given)
     with ProgressDisplay("fault") as progress:
@@ -40,7 +40,7 @@ def command(
     data = {"fault": word, "options": given, "nodes": list(request.nodes), "ms": round(_ms(injection), 1)}
     text = f"{word} on {', '.join(request.nodes)}: in effect after {_ms(injection):.0f} ms"
     option = name_option(stack.name)
-    show(json, data, [text, f"state  make ps{option}      mend  make heal{option}"])
+    show(json, data, [text, f"state  make ps{option}      heal  make heal{option}"])
 
 
 def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection:
@@ -51,7 +51,7 @@ def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection
     except BaseException as problem:
         breaker.close()
         if isinstance(problem, KeyboardInterrupt):
-            known, step = "what was broken is mended", f"try: make ps{option}"
+            known, step = "what was broken is healed", f"try: make ps{option}"
             raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
         raise
 

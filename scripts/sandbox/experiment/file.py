@@ -111,7 +111,7 @@ def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> Non
             _, *levels = place
             concerned = [cell for cell in cells if not levels or cell.levels[str(levels[0])] == levels[1]]
             if not any(cell.change.faults for cell in concerned):
-                text = f"{key}: it is of a trial, and no cell here has faults"
+                text = f"{key} applies only to trials; no cell here has faults"
                 raise _wrong(path, line_of(tree, (*place, key)), text)
 
 

@@ -9,7 +9,7 @@ from sandbox.stack.protocol import NodeControl
 
 
 class ByHand(Fault):
-    """An operator breaks and mends it, in whatever way: this tool does nothing but measure."""
+    """An operator breaks and heals it, in whatever way: this tool does nothing but measure."""
 
     kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica", "proxy", "manager", "external"})
     ending: ClassVar[Ending] = "ends the container"

@@ -28,7 +28,7 @@ class SqlFault(Fault):
     ending: ClassVar[Ending] = "ends the container"
     heals_inside: ClassVar[bool] = True
     statement: str = Field(min_length=1, description="what breaks it; several are separated by ;")
-    heal_statement: str | None = Field(default=None, description="what mends it")
+    heal_statement: str | None = Field(default=None, description="what heals it")
     timeout_s: float = Field(default=10, gt=0, le=600, description="seconds that either may take")
 
     def longest_s(self) -> float:

@@ -12,7 +12,7 @@ LOG_RANK = "log-rank p"
 _OPEN = "open"
 LOG_RANK_TEXT = (
     "censored: in trials of the pair the figure was still open (writes not back, or never acknowledged), so the "
-    "log-rank test decides; the effect is what holds however long they would have lasted"
+    "log-rank test decides; the effect is a bound that holds however long they would have lasted"
 )
 
 

@@ -15,7 +15,7 @@ from sandbox.results.trial.observers import UNDATED
 
 LATER_MS = 1000
 """A first outage that began so long after t0 may have come from the fault late, or from something else."""
-ONE_TRIAL = "One trial has no interval: the same fault takes another time at each trial. make matrix repeats it."
+ONE_TRIAL = "One trial has no interval: recovery time varies between trials. make matrix repeats them."
 
 
 def trial_table(record: Record, folder: str) -> RenderableType:

@@ -161,4 +161,4 @@ def test_the_last_data_is_not_removed() -> None:
 
 
 def test_a_proxy_is_no_server() -> None:
-    assert refused(Join(), operation(cluster(), ["haproxy1"])).known == "it is aimed at haproxy1"
+    assert refused(Join(), operation(cluster(), ["haproxy1"])).known == "its target: haproxy1"

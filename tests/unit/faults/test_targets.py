@@ -121,8 +121,8 @@ def test_two_nodes_have_a_majority_of_both() -> None:
 @pytest.mark.parametrize(
     ("word", "nodes", "what", "known"),
     [
-        ("one-reader", ALONE, "the stack has no target 'one-reader'", "no server that answers is besides the writer"),
-        ("all-readers", ALONE, "the stack has no target 'all-readers'", "no server that answers is besides the writer"),
+        ("one-reader", ALONE, "the stack has no target 'one-reader'", "no server except the writer answers"),
+        ("all-readers", ALONE, "the stack has no target 'all-readers'", "no server except the writer answers"),
         ("proxy", REPLICATED, "the stack has no target 'proxy'", "its group has no proxy"),
         (
             "minority",

@@ -106,7 +106,7 @@ class Guard(Breaking):
             known = f"exit code {self._process.wait(timeout=5)}"
         except subprocess.TimeoutExpired:
             known = "it has closed its output"
-        step = f"try: make heal{name_option(self._stack.name)}   (mends what it has left broken)"
+        step = f"try: make heal{name_option(self._stack.name)}   (heals what it has left broken)"
         return MachineError("the process that injects and heals faults has ended", known, step)
 
 

@@ -1,4 +1,4 @@
-"""The interface of a fault: its parameters, what it needs, how it breaks a node and mends it again."""
+"""The interface of a fault: its parameters, what it needs, how it breaks a node and heals it."""
 
 import time
 from abc import ABC, abstractmethod

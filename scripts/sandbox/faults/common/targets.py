@@ -97,8 +97,8 @@ def _named(name: str, nodes: Sequence[StackNode]) -> str:
 def _reason(word: str, group: GroupNow) -> str:
     members = ", ".join(group.members) or "none"
     return {
-        "one-reader": "no server that answers is besides the writer",
-        "all-readers": "no server that answers is besides the writer",
+        "one-reader": "no server except the writer answers",
+        "all-readers": "no server except the writer answers",
         "minority": f"a minority needs three database nodes; here: {members}",
         "majority": f"a majority needs two database nodes; here: {members}",
         "proxy": "its group has no proxy",
