@@ -83,7 +83,7 @@ def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: A
     assert broken(project) == ["hang on mysql1"] and docker.done() == ["pause mysql1"]
     code, out, err = typed("ps")
     assert "mysql1 is not ready: paused" in out
-    assert "broken on purpose: hang on mysql1; mend with make heal" in out
+    assert "broken on purpose: hang on mysql1; heal with make heal" in out
     docker.calls.clear()
     code, out, err = typed("heal")
     assert (code, out) == (ExitCode.OK, "healed hang on mysql1; every node is ready\n")
@@ -98,7 +98,7 @@ def test_an_external_server_is_broken_and_another_process_mends_it(docker: Engin
     code, out, err = typed("fault", "--fault", "sql", "--options", options)
     assert (code, err) == (ExitCode.OK, []) and out.startswith("sql on external1: in effect after ")
     assert docker.inputs[-1] == "SET GLOBAL read_only = ON" and broken(project) == ["sql on external1"]
-    assert "broken on purpose: sql on external1; mend with make heal" in typed("ps")[1]
+    assert "broken on purpose: sql on external1; heal with make heal" in typed("ps")[1]
     code, out, _ = typed("heal")
     assert (code, out) == (ExitCode.OK, "healed sql on external1; every node is ready\n")
     assert docker.inputs[-1] == "SET GLOBAL read_only = OFF" and not broken(project)
@@ -124,7 +124,7 @@ def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any)
     stack = json.loads(typed("ps", "--json")[1])["stacks"][0]
     state = {node["name"]: (node["ready"], node["readiness"]) for node in stack["nodes"]}
     assert state["replica1"] == (False, "paused") and state["mysql1"][0] is True
-    assert stack["aside"] == ["broken on purpose: hang on replica1; mend with make heal"]
+    assert stack["aside"] == ["broken on purpose: hang on replica1; heal with make heal"]
     code, out, _ = typed("heal", "--json")
     assert code == ExitCode.OK
     assert json.loads(out) == {"healed": [{"fault": "hang", "node": "replica1"}], "ready": True}
@@ -304,6 +304,7 @@ def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> N
     out = typed("fault", "--name", "b", "--fault", "hang", "--target", "mysql1")[1]
     assert out.splitlines()[1] == "state  make ps NAME=b      heal  make heal NAME=b"
     assert typed("ps")[1].count("make heal NAME=b") == 1
+    note_breakage(Breakage(project=project_name("default"), fault="hang", node="mysql1"))  # of one that is gone
     code, _, err = typed("heal")
     assert (code, err[0]) == (ExitCode.BAD_INPUT, "which stack is meant?")
     assert typed("heal", "--name", "b")[0] == ExitCode.OK

@@ -7,7 +7,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.breaker import heal_recorded
 from sandbox.stack import lifecycle
 from sandbox.stack.journal import Breakage, forget_all
-from sandbox.stack.naming import DEFAULT_NAME, name_option, project_name
+from sandbox.stack.naming import DEFAULT_NAME, AmbiguousStackError, name_option, project_name
 from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
@@ -15,7 +15,7 @@ HELP = ("a stack", 14)
 
 
 def command(name: Name = None, timeout: Timeout = None, json: Json = False) -> None:
-    """Mend everything that was broken on purpose, and wait until the stack is ready."""
+    """Heal everything that was broken on purpose, and wait until the stack is ready."""
     healed: list[Breakage] = []
     with ProgressDisplay("heal") as progress:
         stack = _stack(name, progress)
@@ -52,6 +52,8 @@ def _stack(name: str | None, progress: OnEvent) -> Stack | None:
     """The stack; None for one that is gone and has left something in the journal, which is forgotten."""
     try:
         return quiet_stack(name, progress)
+    except AmbiguousStackError:
+        raise
     except SandboxError as absent:
         if absent.exit_code is ExitCode.BAD_INPUT and forget_all(project_name(name or DEFAULT_NAME)):
             return None

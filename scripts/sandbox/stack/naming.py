@@ -50,6 +50,10 @@ def name_option(name: str) -> str:
     return "" if name == DEFAULT_NAME else f" NAME={name}"
 
 
+class AmbiguousStackError(SandboxError):
+    """No name was given, and there are several stacks."""
+
+
 def choose_project(name: str | None, projects: dict[str, str], on_event: OnEvent, checkout: Path = CHECKOUT) -> str:
     """The project that a name (None: none was given) means among ``projects`` (project → checkout)."""
     here = str(checkout)
@@ -73,5 +77,5 @@ def _not_found(name: str | None, known: list[str]) -> SandboxError:
         return SandboxError(f"there is no stack '{name or DEFAULT_NAME}'", "no stacks here", step)
     if name is None:
         step = f"try: make ps   (then the same command with NAME={known[0]})"
-        return SandboxError("which stack is meant?", f"there are {', '.join(known)}", step)
+        return AmbiguousStackError("which stack is meant?", f"there are {', '.join(known)}", step)
     return SandboxError(f"there is no stack '{name}'", did_you_mean(name, known), "try: make ps")

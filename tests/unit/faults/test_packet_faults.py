@@ -49,7 +49,12 @@ def test_the_peers_of_a_proxy_are_the_servers_of_its_group(node: FakeNode) -> No
 @pytest.mark.parametrize(
     ("away_from", "targets", "what", "known"),
     [
-        ("servers", ["galera1", "galera2", "galera3"], "away_from=servers means no peer of galera1", "all hit by this fault"),
+        (
+            "servers",
+            ["galera1", "galera2", "galera3"],
+            "away_from=servers means no peer of galera1",
+            "all hit by this fault",
+        ),
         ("galera4", ["galera1"], "galera1 has no peer 'galera4' that runs", "did you mean 'galera3'?"),
         ("galera1", ["galera1"], "galera1 has no peer 'galera1' that runs", "did you mean"),
         ("severs", ["galera1"], "galera1 has no peer 'severs' that runs", "did you mean 'servers'?"),

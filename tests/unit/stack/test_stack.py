@@ -163,8 +163,8 @@ def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: 
     assert rows[0].split()[:4] == ["mysql1", "running", "writer", "ready"] and " not ready " in rows[1]
     assert rows[-3:] == [
         "replica1 is not ready: 5 s behind",
-        "broken on purpose: loss on replica1; mend with make heal NAME=a",
-        "broken on purpose: loss on mysql1; mend with make heal NAME=a",
+        "broken on purpose: loss on replica1; heal with make heal NAME=a",
+        "broken on purpose: loss on mysql1; heal with make heal NAME=a",
     ]
 
 

@@ -26,8 +26,8 @@ def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
     """The stack with what its servers report now; those that stand aside report why, one sentence each."""
     standings, ready = stack.standings(), stack.readiness()
     aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
-    mend = f"mend with make heal{name_option(stack.name)}"
-    aside += [f"broken on purpose: {each.text}; {mend}" for each in breakages(stack.project)]
+    heal = f"heal with make heal{name_option(stack.name)}"
+    aside += [f"broken on purpose: {each.text}; {heal}" for each in breakages(stack.project)]
     return _view(stack, {name: server_role(each) for name, each in standings.items()}, proved, aside, ready)
 
 
