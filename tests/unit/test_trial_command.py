@@ -74,6 +74,12 @@ def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[BenchRequest]) -
     assert loaded.trial and loaded.trial.loaded and loaded.parameters.threads == 2
 
 
+def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list[BenchRequest]) -> None:
+    trial.command(fault="server-crash")
+    trial.command(fault="server-crash", transaction=True)
+    assert [each.trial and each.trial.transaction for each in asked] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("given", "what"),
     [

@@ -36,6 +36,9 @@ def command(
     options: Annotated[list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")] = None,
     seconds: Annotated[float | None, typer.Option(help="How long it lasts (until writes are back for 5 s).")] = None,
     rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
+    transaction: Annotated[
+        bool, typer.Option("--transaction", help="Each write is BEGIN, INSERT, COMMIT (autocommit).")
+    ] = False,
     workload: Annotated[
         str | None, chosen("Load beside the probe, at half of its capacity.", completion.workload)
     ] = None,
@@ -47,7 +50,9 @@ def command(
     """Break a stack once and measure the outage, the errors and what was lost."""
     scenario = _scenario(fault, target, options or (), seconds)
     rates = ProbeRates(pooled=rate, fresh=max(1, rate // 5), writer=rate, reader=rate)
-    trial = TrialRequest(scenario.schedule(), scenario, loaded=workload is not None, rates=rates)
+    trial = TrialRequest(
+        scenario.schedule(), scenario, loaded=workload is not None, rates=rates, transaction=transaction
+    )
     given = {"threads": threads}
     request = bench_request(workload or NO_LOAD, (), given, via=via, seed=seed, trial=trial)
     with ProgressDisplay("trial") as progress:

@@ -84,6 +84,8 @@ class Change(BaseModel):
     """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is of those alone."""
     load: Literal["idle", "loaded"] | None = None
     """Beside the probe of a cell with faults: the workload at half of what the stack reaches, or its data alone."""
+    transaction: bool | None = None
+    """Whether each write of the probe is BEGIN, INSERT and COMMIT; else it commits by itself."""
 
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""
@@ -120,7 +122,7 @@ DEFAULT_WORKLOAD = "oltp_read_write"
 
 LOAD_FIELDS = (
     *("via", "workload", "options", "threads", "rate", "rows", "tables", "dist"),
-    *("faults", "target", "load"),
+    *("faults", "target", "load", "transaction"),
 )
 """Changes from one run to the next on the same stack."""
 

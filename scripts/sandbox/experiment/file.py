@@ -107,7 +107,7 @@ def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> Non
     """``target`` and ``load`` say nothing of cells without a fault: there they would be ignored."""
     cells = list(matrix.all_cells())
     for place, change in changes_of(matrix):
-        for key in [key for key in ("target", "load") if key in change.model_fields_set]:
+        for key in [key for key in ("target", "load", "transaction") if key in change.model_fields_set]:
             _, *levels = place
             concerned = [cell for cell in cells if not levels or cell.levels[str(levels[0])] == levels[1]]
             if not any(cell.change.faults for cell in concerned):

@@ -289,7 +289,9 @@ def _trial_of(change: Change) -> TrialRequest | None:
     if not change.faults:
         return None
     scenario = scenario_of(change.faults, change.target)
-    return TrialRequest(scenario.schedule(), scenario, loaded=change.load == "loaded")
+    return TrialRequest(
+        scenario.schedule(), scenario, loaded=change.load == "loaded", transaction=bool(change.transaction)
+    )
 
 
 def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:

@@ -79,6 +79,7 @@ def _probe(trial: TrialRecord) -> str:
     if trial.load_starts is not None:
         load = f"load {trial.load_rate_per_s}/s beside it" if trial.load_rate_per_s else "an unlimited load beside it"
     writes = f"{rates.get('pooled', 0)} writes/s pooled, {rates.get('fresh', 0)}/s on new connections"
+    writes += ", each BEGIN … COMMIT" if trial.transaction else ""
     reads = f"{rates.get('writer', 0)} + {rates.get('reader', 0)} reads/s"
     return f"{writes}, {reads}, {way}; time-out {trial.timeout_s:g} s; {load}"
 

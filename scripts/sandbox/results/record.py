@@ -316,6 +316,8 @@ class TrialRecord(Part):
     timeout_s: float
     load_rate_per_s: int | None = None
     """Null for an idle trial, and for a load without a rate."""
+    transaction: bool = False
+    """Whether each write of the probe was BEGIN, INSERT and COMMIT; else it committed by itself."""
     load_starts: int | None = None
     """How often the load was started; it ends with a lost connection. Null for an idle trial."""
     writers: list[WritersSeen] = Field(default_factory=list)

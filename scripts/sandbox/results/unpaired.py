@@ -288,7 +288,11 @@ def circumstances(record: Record) -> dict[str, str]:
         return found
     steps = [" ".join([each.name, each.target, f"at {each.at_s:g} s", text_of(each.options) or ""]).strip()
              for each in trial.steps]  # fmt: skip
-    return {**found, "breaks": "; ".join(steps) or "nothing", "probe": text_of(trial.rates) or "unknown"}
+    return {
+        **found,
+        "breaks": "; ".join(steps) or "nothing",
+        "probe": f"{text_of(trial.rates)}{' BEGIN … COMMIT' if trial.transaction else ''}",
+    }
 
 
 def text_of(value: Any) -> str | None:

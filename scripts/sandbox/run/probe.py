@@ -46,6 +46,8 @@ class ProbePlan:
     schema: str
     rates: ProbeRates = field(default_factory=ProbeRates)
     timeout_s: float = 2.0
+    transaction: bool = False
+    """Whether each write is a transaction of its own statements, BEGIN and COMMIT, instead of an autocommit."""
     seconds_limit: int = 6 * 3600
     """More than the longest trial: the probe ends when it is stopped."""
     seed: int = 1
@@ -68,7 +70,7 @@ class ProbePlan:
             "schema": self.schema, "user_file": "/sandbox/app.cnf", "root_file": "/sandbox/root.cnf",
             "seconds_limit": self.seconds_limit, "timeout_s": self.timeout_s, "rates": rates,
             "write": at(self.write), "read": at(self.read), "observe": observed, "observe_interval_s": 0.1,
-            "transaction": False, "opening_s": OPENING_S, "seed": self.seed, "first_op": 1,
+            "transaction": self.transaction, "opening_s": OPENING_S, "seed": self.seed, "first_op": 1,
         }  # fmt: skip
 
 

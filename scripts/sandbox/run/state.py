@@ -103,6 +103,8 @@ class BenchRequest:
 class TrialRequest:
     """What breaks during a run. ``loaded``: beside the probe, the workload at half of what the stack reaches.
 
+    ``transaction``: each write of the probe is BEGIN, INSERT and COMMIT; else it commits by itself.
+
     ``redundancy_limit_s``: how long the stack may take to be whole again after the last heal.
     """
 
@@ -112,6 +114,7 @@ class TrialRequest:
     loaded: bool = False
     rates: ProbeRates = field(default_factory=ProbeRates)
     timeout_s: float = 2.0
+    transaction: bool = False
     redundancy_limit_s: float = 180.0
 
     def drawn(self, seed: int) -> "TrialRequest":

@@ -71,7 +71,7 @@ def probe_plan(
     read = _read_port(stack, entry) if through_proxy else _ports(readers or _other_members(direct))
     read, schema = read or _ports(readers) or write, schema_of(entry)
     ours = [node for node in servers if node.has_container]
-    return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, seed=seed)
+    return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed)
 
 
 def _other_members(servers: Sequence[StackNode]) -> Sequence[StackNode]:

@@ -222,6 +222,7 @@ def _record(
         direct=len(log.request["write"]) > 1,
         rates=dict(log.request["rates"]),
         timeout_s=float(log.request["timeout_s"]),
+        transaction=bool(log.request["transaction"]),
         load_rate_per_s=run.load.rate_per_s if run.load else None,
         load_starts=run.load.starts if run.load else None,
         writers=[WritersSeen(at_ms=at / 1000, nodes=list(nodes)) for at, nodes in writers(log.observations)],

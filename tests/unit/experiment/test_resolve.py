@@ -144,6 +144,12 @@ def test_what_breaks_in_a_cell_is_a_schedule(tmp_path: Path) -> None:
     assert steps["fault-steps.load-loaded"] == ["partition", "promote"]
 
 
+def test_the_writes_of_a_probe_are_transactions_where_a_level_says_so(tmp_path: Path) -> None:
+    cells = failover(tmp_path, "  load: [idle, loaded]", "  write: {alone: {}, transaction: {transaction: true}}").cells
+    asked = {name: cell.load.trial.transaction for name, cell in cells.items() if cell.load.trial}
+    assert not asked["fault-crash.write-alone"] and asked["fault-crash.write-transaction"]
+
+
 LOAD, ROWS = "  load: [idle, loaded]\n", "tables: 1, rows: 1000, threads: 4, workload: oltp_read_only"
 
 

@@ -45,11 +45,12 @@ def test_a_probe_goes_through_the_proxy_or_knows_every_server(
 ) -> None:
     members = [server("mysql1"), server("replica1", "replica"), server("other1", group_index=2), CLIENT, *nodes]
     roles: Any = {"mysql1": "writer", "replica1": "reader", "other1": "reader"}
-    asked = TrialRequest(Schedule(steps=[CRASH]), rates=ProbeRates(pooled=50), timeout_s=1.0)
+    asked = TrialRequest(Schedule(steps=[CRASH]), rates=ProbeRates(pooled=50), timeout_s=1.0, transaction=True)
     plan = probe_plan(TwoPorts(), EntryPoint(entry, entry, 3307, 1, entry), members, roles, asked, 3)
     assert (list(plan.write), list(plan.read)) == (write, read)
     assert [node.name for node in plan.observe] == ["mysql1", "replica1"]
     assert (plan.schema, plan.rates.pooled, plan.timeout_s, plan.seed) == ("sandbox", 50, 1.0, 3)
+    assert plan.transaction and plan.request({})["transaction"] is True
 
 
 def test_in_a_cluster_of_writers_the_others_are_read() -> None:
