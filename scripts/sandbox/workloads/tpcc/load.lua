@@ -127,8 +127,9 @@ local function deliver(connection, warehouse, district, order, carrier)
    local of_order = ("o_w_id = %d AND o_d_id = %d AND o_id = %d"):format(warehouse, district, order)
    local of_lines = ("ol_w_id = %d AND ol_d_id = %d AND ol_o_id = %d"):format(warehouse, district, order)
    connection:write(("DELETE FROM tpcc_new_order WHERE no_w_id = %d AND no_d_id = %d AND no_o_id = %d"):format(warehouse, district, order))
-   local customer = connection:read(("SELECT o_c_id FROM tpcc_orders WHERE %s"):format(of_order))[1][1]
    connection:write(("UPDATE tpcc_orders SET o_carrier_id = %d WHERE %s"):format(carrier, of_order))
+   -- The order may be newer than this transaction's snapshot, since it was found by a locking read: a plain read sees it once it is changed.
+   local customer = connection:read(("SELECT o_c_id FROM tpcc_orders WHERE %s"):format(of_order))[1][1]
    connection:write(("UPDATE tpcc_order_line SET ol_delivery_d = '%s' WHERE %s"):format(now(), of_lines))
    local amount = connection:read(("SELECT SUM(ol_amount) FROM tpcc_order_line WHERE %s"):format(of_lines))[1][1]
    connection:write(
