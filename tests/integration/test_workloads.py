@@ -87,6 +87,12 @@ def test_tpcc_keeps_its_mix_and_its_conditions(stack: LiveStack) -> None:
     assert done.returncode == 1 and "tpcc_consistency_1" in json.loads(done.stdout)["reason"]
 
 
+def test_tpcc_delivers_orders_as_soon_as_they_are_there(stack: LiveStack) -> None:
+    """Newer than the snapshot of the delivery, since few orders are new when it begins."""
+    few = "warehouses=1 customers=30 items=100 growth_percent=10000"
+    assert bench(stack, "tpcc", "--options", few, "--seconds", "5")["metrics"]["errors"] == 0
+
+
 def test_ingest_fills_tables_that_were_empty(stack: LiveStack) -> None:
     record = bench(stack, "ingest", "--tables", "2", "--options", "batch_rows=50")
     rows = sum(int(stack.sql("mysql1", f"SELECT COUNT(*) FROM sbtest.ingest_{number}")) for number in (1, 2))
