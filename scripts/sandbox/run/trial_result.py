@@ -18,7 +18,7 @@ from sandbox.results.trial.observers import UNDATED, elections, writers
 from sandbox.results.trial.probe_log import ProbeLog, read_probe_log
 from sandbox.results.trial.rows import rows_of
 from sandbox.run.ledger import NodeReading
-from sandbox.run.state import Run, RunEndedError, StepTimes, Timeline
+from sandbox.run.state import Run, RunEndedError, StepTimes, Timeline, servers_of_group
 
 _TOO_MANY = "1040"
 """A server's error for one connection more than max_connections."""
@@ -45,7 +45,7 @@ def judge_trial(
     timeline.steps.sort(key=lambda each: each.began_us)
     figures = _figures(log, timeline, t0_us, end_us)
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
-    counts = _counts(ledger, figures, t0_us)
+    counts = _counts(ledger, figures, t0_us, _writers_at_start(run) > 1)
     healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
     metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
@@ -106,11 +106,15 @@ def _t0_us(timeline: Timeline, log: ProbeLog) -> float:
     return timeline.end_us or float(log.acks("pooled")[-1:].max(initial=0.0))
 
 
-def _counts(ledger: Ledger, figures: Figures, t0_us: float) -> LedgerCounts:
+def _writers_at_start(run: Run) -> int:
+    return sum(run.roles.get(node.name) == "writer" for node in servers_of_group(run))
+
+
+def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: bool) -> LedgerCounts:
     """The verdicts; those on a split brain only where another writer was elected."""
     elected = elections(ledger.log.observations, t0_us)
     resolution_us = 1000 * figures.resolution_ms["election_ms"]
-    return ledger.counts(split_brain(ledger, elected, resolution_us) if elected else None)
+    return ledger.counts(split_brain(ledger, elected, resolution_us) if elected else None, writers_at_once)
 
 
 def _evidence(
@@ -120,16 +124,14 @@ def _evidence(
     counts: LedgerCounts,
     writer: str | None,
 ) -> Evidence:
-    group = [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]
-    at_start = [node.name for node in group if run.roles.get(node.name) == "writer"]
     # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others by design.
-    comparable = not any(node.topology == "galera" for node in group)
+    comparable = not any(node.topology == "galera" for node in servers_of_group(run))
     actions = [each for each in run.timeline.steps if each.step.action is not None]
     return Evidence(
         ledger=counts,
         unread={node: each.problem for node, each in readings.items() if each.problem is not None},
         transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
-        single_writer=len(at_start) <= 1,
+        single_writer=_writers_at_start(run) <= 1,
         elected=figures.election_ms is not None,
         writer=writer,
         refused=_refused(figures),

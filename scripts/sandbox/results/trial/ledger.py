@@ -90,9 +90,15 @@ class Ledger:
         uneven = [op for op in {*itertools.chain(*numbers)} if len({each.get(op, 1) for each in numbers}) > 1]
         return _union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
 
-    def counts(self, split: Whole | None = None) -> LedgerCounts:
-        """All verdicts as counts and examples; ``split``: the result of `split_brain`."""
+    def counts(self, split: Whole | None = None, writers_at_once: bool = False) -> LedgerCounts:
+        """All verdicts as counts and examples; ``split``: the result of `split_brain`.
+
+        ``writers_at_once``: several nodes take writes by design.
+        """
         others = self.present.keys() - {self.writer}
+        at_writer = _at_writer(self.log)
+        if writers_at_once:
+            at_writer[self._taken_elsewhere()] = False
         return LedgerCounts(
             acked=len(self.written(ACKED)),
             failed=len(self.written(FAILED)),
@@ -109,9 +115,19 @@ class Ledger:
             divergent=_count(self.divergent()),
             missing_on={node: count for node in self.present if (count := _count(self.missing_on(node)))},
             split_brain=_count(split),
-            stale={stream: stale_reads(self.log, stream) for stream in READ_STREAMS},
+            stale={stream: stale_reads(self.log, stream, at_writer) for stream in READ_STREAMS},
             non_monotonic=backwards_reads(self.log),
         )
+
+    def _taken_elsewhere(self) -> Whole:
+        """Reads that missed only what other nodes than theirs had taken: as good as reads at a reader."""
+        reads, known = self.log.reads, [*itertools.chain(*(each.by_host.items() for each in self.present.values()))]
+        nodes, elsewhere = reads.node[reads.stale_read], np.zeros(len(reads.stale_op), dtype=bool)
+        for code, node in enumerate(self.log.nodes):
+            own = np.isin(reads.stale_op, _union([ops for host, ops in known if host == node]))
+            others = np.isin(reads.stale_op, _union([ops for host, ops in known if host != node]))
+            elsewhere |= (nodes == code) & others & ~own
+        return np.setdiff1d(reads.stale_read[elsewhere], reads.stale_read[~elsewhere])
 
 
 def split_brain(ledger: Ledger, elected: Sequence[tuple[float, str]], resolution_us: float) -> Whole | None:
@@ -139,9 +155,9 @@ def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whol
     return apart if len(apart) or np.isin(missing, _union([ops for _, ops in of_hosts])).all() else None
 
 
-def stale_reads(log: ProbeLog, stream: str) -> StaleReads:
+def stale_reads(log: ProbeLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
     """The stale reads of the writer or of the readers: a read at the writer that a reader answered is the readers'."""
-    reads, at_writer = log.reads, _at_writer(log)
+    reads = log.reads
     own = at_writer if stream == "writer" else ~at_writer
     chosen = np.flatnonzero(own[reads.stale_read])
     read, age = reads.stale_read[chosen], reads.stale_age[chosen]

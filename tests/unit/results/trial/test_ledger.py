@@ -150,6 +150,22 @@ def test_stale_reads_by_stream_and_age() -> None:
     )
 
 
+def test_in_a_cluster_of_writers_a_node_must_show_what_it_took_itself() -> None:
+    """db1 took op 1, db2 took op 2, and op 3 is nowhere; db2 answers all reads."""
+    lines = [
+        seen("db1", 0), seen("db2", 0), read(50, "db2", "writer", stale="1:7"), read(60, "db2", "writer", stale="2:8"),
+        read(70, "db2", "writer", stale="1:9,2:9"), read(80, "db2", "writer", stale="3:4"), read(90, "db2", "writer"),
+    ]  # fmt: skip
+    both = rows_of({"hosts": {"db1": ["1"], "db2": ["2"]}, "more_than_once": {}})
+    judged = Ledger(log_of(lines), {"db1": both, "db2": both}, "db1")
+    for at_once, missed in (
+        (False, {"writer": (5, 4), "reader": (0, 0)}),
+        (True, {"writer": (4, 3), "reader": (1, 1)}),
+    ):
+        found = judged.counts(writers_at_once=at_once).stale
+        assert {stream: (each.reads, each.stale) for stream, each in found.items()} == missed
+
+
 def test_a_read_at_the_writer_that_a_replica_answered_is_the_readers() -> None:
     """db1 crashes at 100 ms, the client tries db2, which is promoted at 200 ms; db9 is not observed."""
     lines = [

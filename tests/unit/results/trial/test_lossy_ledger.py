@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.results.trial.columns import ACKED, FAILED, OUTCOMES, UNKNOWN, MissedColumns, ReadColumns, WriteColumns
+from sandbox.results.trial.columns import (
+    ACKED,
+    FAILED,
+    OUTCOMES,
+    STREAMS,
+    UNKNOWN,
+    MissedColumns,
+    ReadColumns,
+    WriteColumns,
+)
 from sandbox.results.trial.ledger import Ledger, backwards_reads, stale_reads
 from sandbox.results.trial.models import ReadExample
 from sandbox.results.trial.probe_log import ProbeLog
@@ -137,7 +146,7 @@ def test_every_stale_read_and_step_backwards_is_found_and_nothing_else() -> None
         log = log_with(case)
         for number, stream in enumerate(("writer", "reader")):
             missing, ages = case.stale[number::2], case.ages[number::2]
-            judged = stale_reads(log, stream)
+            judged = stale_reads(log, stream, log.reads.stream == STREAMS.index("writer"))
             assert judged.reads == READS // 2 and judged.stale == missing.any(axis=1).sum()
             assert judged.above_1s == (missing & (ages > 1_000_000)).any(axis=1).sum()
             ops = [(int(OPS[op]), ages[read, op] / 1000) for read, op in zip(*np.nonzero(missing), strict=True)]
