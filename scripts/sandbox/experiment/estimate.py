@@ -46,11 +46,11 @@ class Typical:
 
 
 TYPICAL = {
-    "galera": Typical(6.0, 11.0, 12.0, TypicalTimes(2.5, 7.0)),
-    "gr": Typical(10.0, 23.0, 27.0, TypicalTimes(6.5, 18.0)),
+    "galera": Typical(6.0, 11.0, 12.0, TypicalTimes(2.7, 2.5)),
+    "gr": Typical(10.0, 23.0, 27.0, TypicalTimes(6.9, 12.0)),
 }
 """By topology; every other is an `ELSE`."""
-ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.5, 14.0))
+ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.0, 8.5))
 
 
 @dataclass(frozen=True)
