@@ -1,4 +1,4 @@
-"""heal: heals what `fault`, or a trial that was killed, has broken in a stack, and waits until it is ready."""
+"""heal: ends the faults that `fault`, or a trial that was killed, has left in a stack, and waits until it is ready."""
 
 from sandbox.commands.common.options import Json, Name, Timeout, show
 from sandbox.commands.common.viewing import quiet_stack

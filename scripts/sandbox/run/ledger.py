@@ -94,8 +94,9 @@ def newest_operation(session: Session, servers: Sequence[StackNode]) -> int:
 
 
 def lacking(session: Session, servers: Sequence[StackNode], operation: int) -> list[str]:
-    """The servers that have not applied this operation: as the ledger is written in order, nor all before it."""
-    return [name for name, answer in _newest(session, servers).items() if _newest_of(answer) < operation]
+    """The servers that have not applied this operation, nor what came before it, or do not say so."""
+    answers = _newest(session, servers)
+    return [name for name, answer in answers.items() if answer.error or _newest_of(answer) < operation]
 
 
 def _newest(session: Session, servers: Sequence[StackNode]) -> dict[str, QueryResult]:

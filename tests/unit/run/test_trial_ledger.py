@@ -153,6 +153,8 @@ def test_the_newest_of_all_is_what_each_must_have() -> None:
     assert newest_operation(session_of(stack), SERVERS) == 9
     stack.newest["replica1"] = [8, 9, 10]
     assert [lacking(session_of(stack), SERVERS, 9) for _ in range(3)] == [["replica1"], [], []]
+    silent = LedgerStack(dead={"replica1": "exited (137)"})
+    assert lacking(session_of(silent), SERVERS, 0) == ["replica1"], "nothing is known of it"
 
 
 def test_readers_that_do_not_catch_up_are_named(clock: Clock) -> None:

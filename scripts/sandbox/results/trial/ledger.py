@@ -47,6 +47,11 @@ class Ledger:
         """Ops that the writer has."""
         return self.present[self.writer].ops if self.writer is not None and self.writer in self.present else None
 
+    @cached_property
+    def taken(self) -> list[tuple[str, Whole]]:
+        """Hosts, each with ops that it took as one node's rows say; a host once for each node that has such rows."""
+        return [*itertools.chain(*(rows.by_host.items() for rows in self.present.values()))]
+
     def lost(self) -> Whole | None:
         """Acked − present on the writer."""
         return _without(self.written(ACKED), self.kept)
@@ -121,12 +126,14 @@ class Ledger:
 
     def _taken_elsewhere(self) -> Whole:
         """Reads that missed only what other nodes than theirs had taken: as good as reads at a reader."""
-        reads, known = self.log.reads, [*itertools.chain(*(each.by_host.items() for each in self.present.values()))]
-        nodes, elsewhere = reads.node[reads.stale_read], np.zeros(len(reads.stale_op), dtype=bool)
-        for code, node in enumerate(self.log.nodes):
-            own = np.isin(reads.stale_op, _union([ops for host, ops in known if host == node]))
-            others = np.isin(reads.stale_op, _union([ops for host, ops in known if host != node]))
-            elsewhere |= (nodes == code) & others & ~own
+        reads = self.log.reads
+        nodes = np.array(self.log.nodes)[reads.node[reads.stale_read]]
+        own, known = np.zeros((2, len(nodes)), dtype=bool)
+        for host, ops in self.taken:
+            held = np.isin(reads.stale_op, ops)
+            known |= held
+            own |= held & (nodes == host)
+        elsewhere = known & ~own
         return np.setdiff1d(reads.stale_read[elsewhere], reads.stale_read[~elsewhere])
 
 
@@ -150,9 +157,8 @@ def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whol
         return None
     late = writes.op[(writes.outcome == ACKED) & (writes.sent > since) & (writes.sent < until)]
     missing = late[np.isin(late, rows.ops, invert=True)]
-    of_hosts = [*itertools.chain(*(each.by_host.items() for each in ledger.present.values()))]
-    apart = np.intersect1d(missing, _union([ops for host, ops in of_hosts if host != elected]))
-    return apart if len(apart) or np.isin(missing, _union([ops for _, ops in of_hosts])).all() else None
+    apart = np.intersect1d(missing, _union([ops for host, ops in ledger.taken if host != elected]))
+    return apart if len(apart) or np.isin(missing, _union([ops for _, ops in ledger.taken])).all() else None
 
 
 def stale_reads(log: ProbeLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
