@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -179,12 +178,12 @@ def interrupted_up(name: str, start: list[str], delay_s: float) -> tuple[int, st
     assert runner.stderr is not None
     first = runner.stderr.readline()
     time.sleep(delay_s)  # a moment of the start, whichever it is
-    with suppress(ProcessLookupError):
-        os.killpg(runner.pid, signal.SIGINT)
-    _, rest = runner.communicate(timeout=60)
-    if runner.returncode == 0:
+    if runner.poll() is not None:  # it had ended by itself; one that Ctrl-C does not end is no such case
+        runner.communicate()
         sandbox("down", "--name", name)
         return interrupted_up(name, start, delay_s / 2)
+    os.killpg(runner.pid, signal.SIGINT)
+    _, rest = runner.communicate(timeout=60)
     return runner.returncode, first + rest
 
 
