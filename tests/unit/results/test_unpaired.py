@@ -93,6 +93,24 @@ def test_a_stack_that_was_never_whole_again_lasted_at_least_as_long_as_its_trial
     assert verdict.typical == ((25_005.5, False), (60e3, True))
 
 
+def test_what_open_trials_leave_undecided_is_so_after_the_adjustment_for_all() -> None:
+    """8 of 10 trials took 1 s and 2 never ended, against 5 s: p = 0.023 at the longest, which is 0.07 of three."""
+    sides = [
+        trial_side(name, rtos, metrics=["rto_ms", "write_errors", "outage_total_ms"])
+        for name, rtos in (("a", [*[1_000.0] * 8, SEEN_MS, SEEN_MS]), ("b", [5_000.0] * 10))
+    ]
+    alike = {"write_errors": 7, "outage_total_ms": 9.0}
+    first, second = (
+        side_of(side.name, [each.model_copy(update={"metrics": each.metrics.model_copy(update=alike)})
+                            for each in side.records], part(metrics=["rto_ms", *alike]))
+        for side in sides
+    )  # fmt: skip
+    verdict = of_trials(first, second)
+    assert verdict.metric == "rto_ms" and verdict.judgement and verdict.open_trials == (2, 0)
+    assert verdict.judgement.effect.p < 0.05 < verdict.judgement.adjusted_p
+    assert verdict.word == "too noisy"
+
+
 def test_what_was_still_out_in_every_trial_is_worse_by_at_least_what_was_seen() -> None:
     verdict = of_trials(trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10))
     assert verdict.word == "worse" and verdict.open_trials == (0, 10) and verdict.bounds
