@@ -161,14 +161,13 @@ def _bound(value: float) -> float | None:
 def _decided(effect: Effect, adjusted_p: float, size: Bounds, later: bool) -> str:
     """The test decides, if the difference is at least δ however long the open trials would have lasted.
 
-    Where so many are open on both sides that no estimate has a bound, the test decides alone.
+    Where so many are open on both sides that no estimate has a bound, what was seen must differ by δ.
     """
     if adjusted_p > ALPHA or effect.interval is None or not effect.noise_known:
         return CENSORED
-    if size != Bounds(None, None):
-        nearest = size.low if later else size.high
-        if nearest is None or (nearest if later else -nearest) < effect.margin:
-            return CENSORED
+    nearest = effect.estimate if size == Bounds(None, None) else size.low if later else size.high
+    if nearest is None or (nearest if later else -nearest) < effect.margin:
+        return CENSORED
     return "better" if effect.metric.improves(1.0 if later else -1.0) else "worse"
 
 

@@ -104,6 +104,14 @@ def test_the_test_decides_alone_where_both_sides_are_open() -> None:
     assert figures(verdict)[:2] == ("open", "open … open")
 
 
+def test_where_both_sides_are_open_what_was_seen_must_differ_by_the_margin() -> None:
+    """24 of 60 open on either side, in different blocks; the others take 2,000 and 2,001 ms."""
+    ours = [*[SEEN_MS] * 24, *[2_000.0] * 36]
+    theirs = [*[2_001.0] * 36, *[SEEN_MS] * 24]
+    verdict = of(pair(ours, theirs))
+    assert verdict.size == Bounds(None, None) and verdict.p < 0.05 and verdict.word == CENSORED
+
+
 def test_without_a_canary_nothing_is_better_or_worse() -> None:
     verdict = of(pair([SEEN_MS] * 10, [2_000.0 + block for block in range(10)], same=[9_000.0]))
     assert verdict.p < 0.05 and verdict.word == CENSORED
