@@ -103,17 +103,31 @@ def _unlike(side: ResultSide, newest: ResultSide) -> str | None:
 
 
 def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, object]]:
-    """The load of each cell, by its levels; for a bench, which has no levels, also the inputs of its stack."""
-    first = {record.cell: record for record in reversed(side.records)}
+    """The load of each cell, by its levels, and what else must be alike."""
+    counted = [record for record in side.records if record.counts]
+    first = {record.cell: record for record in reversed(counted)}
     return {
         frozenset(levels.items()): {
             **{name: getattr(first[cell].workload, name) for name in ("name", *LOAD)},
-            **({} if side.manifest.matrix else circumstances(first[cell])),
-            **({} if side.manifest.matrix else first[cell].environment.inputs.model_dump()),
+            **_around(side, [record for record in counted if record.cell == cell]),
         }
         for cell, levels in side.cells.items()
         if cell in first
     }
+
+
+def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
+    """Of a bench, which has no levels: its entry point and the inputs of its stack. Of a matrix: what broke in trials.
+
+    A random schedule differs between blocks, and the writer, where the load enters without a proxy, between stacks.
+    """
+    if side.manifest.matrix is None:
+        return {**circumstances(records[0]), **records[0].environment.inputs.model_dump()}
+    seen: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, text in circumstances(record).items() if record.trial else ():
+            seen.setdefault(name, {})[text] = None
+    return {name: next(iter(texts)) if len(texts) == 1 else "drawn" for name, texts in seen.items() if name != "entry"}
 
 
 def _series(metric: Metric, levels: Mapping[str, str], sides: Sequence[ResultSide], unfit: set[str]) -> Series:

@@ -7,8 +7,9 @@ import pytest
 
 from sandbox.results.calibration import Calibration
 from sandbox.results.history import history_of, subject
-from sandbox.results.record import Inputs
+from sandbox.results.record import Inputs, Record
 from sandbox.results.unpaired import ResultSide
+from unit.report.made_up_trials import trial_side
 from unit.results.made_results import HOST, around, matrix_part, side
 from unit.results.samples import sample_record
 
@@ -128,3 +129,23 @@ def test_benches_have_a_history_of_their_own() -> None:
 def test_a_metric_that_can_be_zero_is_taken_as_it_is() -> None:
     (series,) = history_of([side({"bench": [1.0]})], ["errors"], {}, KNOWN).series
     assert series.points[0].value == 0
+
+
+def test_another_schedule_of_the_trials_is_another_history() -> None:
+    """Except where it is drawn anew for each block."""
+    lengths = [2_000.0 + block for block in range(8)]
+    newest, edited = trial_side("newest", lengths), trial_side("edited", lengths)
+    longer = [_with_step(each, at_s=20.0) for each in edited.records]
+    drawn = [_with_step(each, at_s=10.0 + each.block) for each in edited.records]
+    others = [_with_step(each, at_s=30.0 + each.block) for each in edited.records]
+    found = history_of([replace(edited, records=longer), newest], ["rto_ms"], {}, KNOWN)
+    before, now = "server-crash writer at 20 s", "server-crash writer at 10 s"
+    assert found.left_out == {"edited": f"different load: breaks {before} instead of {now}"}
+    sides = [replace(edited, records=drawn), replace(newest, records=others)]
+    assert not history_of(sides, ["rto_ms"], {}, KNOWN).left_out
+
+
+def _with_step(record: Record, at_s: float) -> Record:
+    assert record.trial
+    steps = [step.model_copy(update={"at_s": at_s}) for step in record.trial.steps]
+    return record.model_copy(update={"trial": record.trial.model_copy(update={"steps": steps})})
