@@ -68,8 +68,8 @@ def probe_plan(
     through_proxy = any(node.kind == "proxy" for node in nodes if node.name == entry.node)
     write = [(entry.node, entry.port)] if through_proxy else _ports(direct)
     readers = [node for node in servers if roles.get(node.name) == "reader"]
-    read = _read_port(stack, entry) if through_proxy else _ports(readers or _other_members(direct))
-    read, schema = read or _ports(readers) or write, schema_of(entry)
+    own_port = _read_port(stack, entry) if through_proxy else []
+    read, schema = own_port or _ports(readers or _other_members(direct)) or write, schema_of(entry)
     ours = [node for node in servers if node.has_container]
     return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed)
 

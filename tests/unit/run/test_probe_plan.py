@@ -62,6 +62,17 @@ def test_in_a_cluster_of_writers_the_others_are_read() -> None:
     assert [node for node, _ in plan.read] == ["galera1", "galera3"]
 
 
+def test_behind_a_proxy_without_a_port_for_reads_the_others_are_read_too() -> None:
+    members = [server(f"galera{number}", topology="galera") for number in (1, 2, 3)]
+    proxysql = server("proxysql1", "proxy", component="proxysql", family=None, topology=None, port=6033)
+    entry = EntryPoint("proxysql1", "proxysql1", 6033, 1, "proxysql1")
+    roles: Any = dict.fromkeys(("galera1", "galera2", "galera3"), "writer")
+    asked = TrialRequest(Schedule(steps=[CRASH]))
+    plan = probe_plan(TwoPorts(), entry, [*members, proxysql, CLIENT], roles, asked, 1)
+    assert list(plan.write) == [("proxysql1", 6033)]
+    assert [node for node, _ in plan.read] == ["galera2", "galera3"]
+
+
 def test_a_trial_does_not_spread_over_members() -> None:
     with pytest.raises(SandboxError, match="a trial does not go through VIA=members") as refused:
         BenchRequest(
