@@ -43,6 +43,7 @@ def test_an_observer_asks_as_its_server_understands(
     assert observer(a, topology, family).ask() == {**OFF, **seen, **newest}
     assert ("gtid_executed" in a.statements[-1]) == (family == "mysql")
     assert a.sent("SET SESSION wsrep_dirty_reads") == (topology == "galera")
+    assert a.sent("SET SESSION group_replication_consistency = EVENTUAL") == (topology == "gr")
 
 
 def test_an_older_server_is_asked_in_its_own_words(servers: FakeServers) -> None:

@@ -39,7 +39,10 @@ STATE = {
     ("single", "mariadb"): "SHOW ALL SLAVES STATUS",
 }
 # A Galera node outside the primary component answers, too; none waits for what others have committed.
-SESSION = {"galera": "SET SESSION wsrep_dirty_reads = ON, wsrep_sync_wait = 0"}
+SESSION = {
+    "galera": "SET SESSION wsrep_dirty_reads = ON, wsrep_sync_wait = 0",
+    "gr": "SET SESSION group_replication_consistency = EVENTUAL",
+}
 
 OBSERVER_TIMEOUT_S = 1.0
 NOTHING: dict[str, Any] = dict.fromkeys(
