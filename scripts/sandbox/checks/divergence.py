@@ -29,7 +29,7 @@ def judge(evidence: Evidence) -> Finding:
         return "fail", f"{rows}, but transactions that the writer does not have: {states(errant)}"
     if ledger.divergent is None or evidence.unread:
         return "unknown", unread(evidence)
-    return "pass", f"the same rows on {len(ledger.rows)} nodes"
+    return "pass", f"the same ledger rows on {len(ledger.rows)} nodes"
 
 
 def _writer_lacks(ledger: LedgerCounts) -> int:

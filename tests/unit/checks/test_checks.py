@@ -124,7 +124,7 @@ def test_duplicate() -> None:
 
 
 def test_divergence_of_rows() -> None:
-    assert judged("divergence", evidence()) == ("pass", "the same rows on 2 nodes")
+    assert judged("divergence", evidence()) == ("pass", "the same ledger rows on 2 nodes")
     differing = counts(divergent=ONE, missing_on={"db1": NONE, "db2": ONE})
     assert judged("divergence", evidence(differing)) == (
         "fail", "1 rows differ between nodes (db2 lacks 1): op 3",
