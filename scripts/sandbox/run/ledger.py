@@ -19,7 +19,10 @@ _COLUMNS = (
     " node VARCHAR(64) NOT NULL, at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6), KEY (op_id)"
 )
 """Not unique by its operation: a write that was repeated must be seen."""
-_ABANDONED = "SELECT id FROM information_schema.processlist WHERE user = %s AND info LIKE %s"
+_ABANDONED = (
+    "SELECT id FROM information_schema.processlist WHERE user = %s AND (info LIKE %s OR (db = %s AND info = 'COMMIT'))"
+)
+"""A load has another schema, except on an external server."""
 _ABANDONED_LIMIT_S = 5.0
 _CAUGHT_UP_LIMIT_S = 30.0
 _PAUSE_S = 0.2
@@ -77,7 +80,7 @@ def end_abandoned(session: Session, servers: Sequence[StackNode]) -> int:
 
 def _running(session: Session, targets: Sequence[Target]) -> dict[str, list[int]]:
     """Sessions of the probe that write now, by server."""
-    asked = (_ABANDONED, (session.entry.user, f"INSERT INTO {TABLE}%"))
+    asked = (_ABANDONED, (session.entry.user, f"INSERT INTO {TABLE}%", schema_of(session.entry)))
     answers = ask(session.stack, session.client, targets, [asked])
     found = {name: [int(str(row[0])) for row in answer.rows(0)] for name, answer in answers.items()}
     return {name: sessions for name, sessions in found.items() if sessions}

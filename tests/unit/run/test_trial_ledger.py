@@ -135,6 +135,14 @@ def test_writes_that_do_not_end_are_killed_where_they_run(clock: Clock) -> None:
     assert clock.now <= 100 + module._ABANDONED_LIMIT_S + 1
 
 
+def test_a_commit_of_the_probe_is_a_write_and_that_of_a_load_is_none(clock: Clock) -> None:
+    """A load has another schema."""
+    stack = LedgerStack()
+    end_abandoned(session_of(stack), SERVERS)
+    (asked,) = {text for _, text in stack.asked if "processlist" in text}
+    assert "OR (db = %s AND info = 'COMMIT')" in asked
+
+
 def test_a_server_that_does_not_answer_has_no_write_to_end() -> None:
     stack = LedgerStack(dead={"mysql1": "exited (137)"})
     assert end_abandoned(session_of(stack), SERVERS) == 0
