@@ -192,7 +192,8 @@ class Conductor:
             return before.nodes.result()
         run, target = self._run, step.target
         try:
-            found = chosen_nodes(run.stack, target, run.request.via, run.session.seed)
+            via = (self._probe.writes_at if run.writers_at_start > 1 else None) or run.request.via
+            found = chosen_nodes(run.stack, target, via, run.session.seed)
         except MachineError:
             if target not in self._known:
                 raise

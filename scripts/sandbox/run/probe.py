@@ -1,6 +1,7 @@
 """The failover probe from this side: where it writes and reads, its lines as they arrive, its clock beside ours."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ OPENING_S = 0.025
 """A pool of the probe opens no two connections to an entry closer together; so an outage is known to within this."""
 _CLOCK_QUESTIONS = 5
 _HEADER = '{"probe"'
+_MOVED = re.compile(r"\tpooled: \S+ failed, next is (\S+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class RunningProbe:
         self._answers: dict[str, tuple[int, int]] = {}
         self._changed = threading.Condition()
         self.acknowledged, self.ended = 0, False
+        self.writes_at = plan.write[0][0] if len(plan.write) > 1 else None
+        """The server to which a client that has a list of them sends its pooled writes now; None through a proxy."""
         self._last = ""
         self._stream = stack.stream(client, argv)
         self._reader = threading.Thread(target=self._read, name="probe", daemon=True)
@@ -186,6 +190,8 @@ class RunningProbe:
         elif kind == "c":
             token, _, at_us = rest.partition("\t")
             self._answers[token] = int(at_us), time.monotonic_ns()
+        elif kind == "n" and self.writes_at and (moved := _MOVED.search(rest)):
+            self.writes_at = moved[1]
         else:
             return
         with self._changed:

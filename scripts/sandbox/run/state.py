@@ -237,6 +237,11 @@ class Run(Opening):
     def live_servers(self) -> list[StackNode]:
         """Database servers of the whole stack that ran when the run opened."""
         return [node for node in self.live_nodes if node.is_server]
+    @property
+    def writers_at_start(self) -> int:
+        """How many servers behind the entry point took writes when the run began."""
+        return sum(self.roles.get(node.name) == "writer" for node in servers_of_group(self))
+
 
     @property
     def live_nodes(self) -> list[StackNode]:

@@ -45,7 +45,7 @@ def judge_trial(
     timeline.steps.sort(key=lambda each: each.began_us)
     figures = _figures(log, timeline, t0_us, end_us)
     ledger = Ledger(log, {node: rows_of(each.rows) for node, each in readings.items() if each.rows is not None}, writer)
-    counts = _counts(ledger, figures, t0_us, _writers_at_start(run) > 1)
+    counts = _counts(ledger, figures, t0_us, run.writers_at_start > 1)
     healed_us = max((each.healed_us or each.ended_us for each in timeline.steps), default=t0_us)
     metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
@@ -106,10 +106,6 @@ def _t0_us(timeline: Timeline, log: ProbeLog) -> float:
     return timeline.end_us or float(log.acks("pooled")[-1:].max(initial=0.0))
 
 
-def _writers_at_start(run: Run) -> int:
-    return sum(run.roles.get(node.name) == "writer" for node in servers_of_group(run))
-
-
 def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: bool) -> LedgerCounts:
     """The verdicts; those on a split brain only where another writer was elected."""
     elected = elections(ledger.log.observations, t0_us)
@@ -131,7 +127,7 @@ def _evidence(
         ledger=counts,
         unread={node: each.problem for node, each in readings.items() if each.problem is not None},
         transactions={node: each.gtid for node, each in readings.items()} if comparable else {},
-        single_writer=_writers_at_start(run) <= 1,
+        single_writer=run.writers_at_start <= 1,
         elected=figures.election_ms is not None,
         writer=writer,
         refused=_refused(figures),

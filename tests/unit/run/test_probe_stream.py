@@ -302,3 +302,20 @@ def test_one_that_does_not_end_is_killed(tmp_path: Path, stack: ProbedStack) -> 
     probe = started(tmp_path, stack)
     probe.close()
     assert stack.stream_of_probe.killed and probe.ended
+
+
+@pytest.mark.parametrize(
+    ("write", "places"),
+    [([("mysql1", 3306), ("replica1", 3306)], ["mysql1", "replica1", "replica1"]), ([("haproxy1", 3307)], [None] * 3)],
+)
+def test_where_a_client_that_knows_every_server_writes_now(
+    tmp_path: Path, write: list[tuple[str, int]], places: list[str | None]
+) -> None:
+    stack, found = ProbedStack(), list[str | None]()
+    probe = RunningProbe(stack, "client1", plan(write=write), tmp_path / "p.log")
+    for failed, then in ((None, None), ("pooled: mysql1", "replica1"), ("reader: replica1", "mysql1")):
+        stack.stream_of_probe.add(*([f"n\t5\t{failed} failed, next is {then}"] if failed else []), "o\t1\tacked\t9")
+        probe.wait_for_writes(len(found) + 1)
+        found.append(probe.writes_at)
+    probe.stop()
+    assert found == places

@@ -74,6 +74,26 @@ def test_where_no_write_gets_through_a_target_means_what_it_meant_last(
     assert [request.nodes for request in breaking.requests.values()] == [["mysql1"], ["mysql1"]]
 
 
+def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that knows every server moves on; the one that is first in the stack is back by then."""
+    seen: list[str | None] = []
+
+    def choose(stack: TrialStack, target: str, via: str | None, seed: int) -> list[str]:
+        seen.append(via)
+        if world.probe:
+            world.probe.print("n", world.probe_us, f"pooled: {via} failed, next is replica1")
+            world.probe.settled()
+        return chosen_nodes(stack, "mysql1", via, seed)
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    stack = TrialStack(world, role_of={"mysql1": "writer", "replica1": "writer"})
+    steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=14, fault="hang", for_s=2)]
+    try_once(world, tmp_path, monkeypatch, steps=steps, stack=stack)
+    assert seen == ["mysql1", "replica1"]
+
+
 def test_a_step_that_is_prepared_late_delays_no_heal(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
