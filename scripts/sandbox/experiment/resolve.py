@@ -2,7 +2,7 @@
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,6 +16,7 @@ from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.faults.common.breaker import refuse_unable
 from sandbox.faults.common.model import SETTING_OF
 from sandbox.faults.common.registry import fault_files
+from sandbox.faults.common.targets import WORDS, impossible
 from sandbox.plan.grammar import check_limits, external_address
 from sandbox.plan.model import Plan, PlanRequest, entry_words
 from sandbox.plan.templates import PLACEHOLDER, node_context
@@ -29,6 +30,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.facts import engine_facts, host_class
 from sandbox.stack.naming import identity
 from sandbox.stack.planning import offline_plan, planned
+from sandbox.stack.protocol import StackNode
 from sandbox.workloads.common.model import make_parameters, refuse_unfit
 from sandbox.workloads.common.registry import resolve_workload
 
@@ -198,10 +200,27 @@ def _unfit(plan: Plan, load: BenchRequest, docker: Docker) -> str | None:
     try:
         refuse_unfit(load.workload.workload, load.workload.name, {node.kind for node in plan.nodes}, plan.profile)
         if load.trial and load.trial.scenario:
+            _refuse_targets(load.trial.scenario.aims, plan, load.via)
             _refuse_faults(load.trial.scenario.certain, plan, docker)
     except SandboxError as error:
         return f"{error.what}: {error.known}"
     return None
+
+
+def _refuse_targets(aims: Sequence[tuple[str, str]], plan: Plan, via: str | None) -> None:
+    """Raises SandboxError for a target that the group of the entry point never has; with ``via``: that none has."""
+    nodes = [
+        StackNode(
+            name=node.name, term=node.term, component=node.component.name, kind=node.kind, group_index=node.group_index,
+            family=None, host=node.name, port=next(iter(node.ports.values()), None),
+        )
+        for node in plan.nodes
+    ]  # fmt: skip
+    groups = list(dict.fromkeys(node.group_index for node in nodes if node.is_server and node.group_index))
+    for name, word in aims if groups else ():
+        refused = [problem for group in groups if (problem := impossible(name, word, nodes, group))]
+        if len(refused) == len(groups) or (refused and not via):
+            raise refused[0]
 
 
 def _refuse_faults(faults: Sequence[str], plan: Plan, docker: Docker) -> None:
@@ -307,7 +326,12 @@ def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
             raise refused_at(path, _place_at_fault(cell, matrix, error), error) from error
     for place, change in changes_of(matrix):
         if change.via:
-            _refuse_unknown_entry(change.via, matrix, (*place, "via"), path)
+            _refuse_unknown("via", change.via, entry_words, matrix, (*place, "via"), path)
+        targets = [] if change.target is None else [("target", change.target)]
+        targets += [("faults", word) for _, word in scenario_of(change.faults).aims] if change.faults else []
+        for key, word in targets:
+            if word not in WORDS:
+                _refuse_unknown("target", word, _names_of, matrix, (*place, key), path)
     for factor, levels in matrix.factors.items():
         try:
             refuse_idle_factors({factor: levels}, [load.uses for load in loads])
@@ -316,16 +340,22 @@ def loads_of_file(experiment: Experiment, path: Path) -> list[BenchRequest]:
     return loads
 
 
-def _refuse_unknown_entry(via: str, matrix: Matrix, place: Place, path: Path) -> None:
-    """An entry that no stack of the matrix has is a mistake in the file; if some have it, the others are skipped."""
-    requests = {cell.stack_key: cell.plan_request for cell in matrix.all_cells() if cell.change.via == via}
+def _refuse_unknown(
+    key: str, word: str, words_of: Callable[[Plan], Collection[str]], matrix: Matrix, place: Place, path: Path
+) -> None:
+    """A word that no stack of the matrix has is a mistake in the file; if some have it, the others are skipped."""
+    requests = {cell.stack_key: cell.plan_request for cell in matrix.all_cells()}
     known: set[str] = set()
     for request in requests.values():
         with suppress(SandboxError):  # an impossible stack is a reason to skip its cells
-            known |= entry_words(offline_plan(request))
-    if known and via not in known:
-        text = f"via: '{via}' is not a node or term of any stack"
-        raise refused_at(path, place, SandboxError(text, did_you_mean(via, known), "try: make plan PROFILE=…"))
+            known |= {*words_of(offline_plan(request))}
+    if known and word not in known:
+        text = f"{key}: '{word}' is not a node or term of any stack"
+        raise refused_at(path, place, SandboxError(text, did_you_mean(word, known), "try: make plan PROFILE=…"))
+
+
+def _names_of(plan: Plan) -> list[str]:
+    return [*WORDS, *(node.name for node in plan.nodes if node.kind != "client")]
 
 
 def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:

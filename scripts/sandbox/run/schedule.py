@@ -1,5 +1,6 @@
 """A schedule is data: faults and actions in time, written in a fault profile, drawn from a seed, or given by names."""
 
+import itertools
 import random
 import re
 from collections.abc import Mapping, Sequence
@@ -282,6 +283,13 @@ class Scenario:
     def certain(self) -> list[str]:
         """Names of the faults that come whatever the seed is."""
         return [step.fault for part in self.parts for step in part.steps if step.fault]
+
+    @property
+    def aims(self) -> list[tuple[str, str]]:
+        """Every fault or action with every target that it may have, whatever the seed is."""
+        drawn = [part.random for part in self.parts if part.random]
+        pairs = [(step.name, step.target) for part in self.parts for step in part.steps if step.target != SAME]
+        return [*pairs, *(pair for each in drawn for pair in itertools.product(each.faults, each.targets))]
 
     def schedule(self, seed: int = 1) -> Schedule:
         """The steps of all parts. Raises SandboxError (exit 2) where they do not fit together."""

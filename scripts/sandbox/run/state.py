@@ -11,6 +11,7 @@ from typing import Protocol
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking
+from sandbox.faults.common.targets import refuse_impossible
 from sandbox.plan.model import MEMBERS
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
 from sandbox.results.statistics.survival import Lasted
@@ -19,7 +20,7 @@ from sandbox.run.counters import ServerState, Usage
 from sandbox.run.judge import Condition, settings_in_effect
 from sandbox.run.probe import ProbeRates, RunningProbe
 from sandbox.run.sampler import Sampler
-from sandbox.run.schedule import Scenario, Schedule, Step
+from sandbox.run.schedule import SAME, Scenario, Schedule, Step
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
 from sandbox.workloads.common.model import (
     Event,
@@ -261,8 +262,8 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
 
     What is random in a trial is drawn from the run's seed.
 
-    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, or a workload that needs another stack; exit 4 for
-    a stack that cannot take a load.
+    Raises SandboxError: exit 2 for an invalid ``VIA=`` or ``SEED=``, or a workload or target that needs another stack;
+    exit 4 for a stack that cannot take a load.
     """
     seed, series = _seed(request.seed), list[Second]()
     request = replace(request, trial=request.trial.drawn(seed)) if request.trial else request
@@ -273,6 +274,9 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     client = next((node.name for node in nodes if node.kind == "client"), None)
     if client is None or client in down:
         what = f"stack {stack.name} has no running client node"
+    for step in request.trial.schedule.steps if request.trial else ():
+        if step.target != SAME:
+            refuse_impossible(step.name, step.target, nodes, entry.group_index)
         raise MachineError(what, "the load runs in the client node", "try: make ps")
     servers = [
         node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down

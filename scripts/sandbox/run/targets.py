@@ -38,4 +38,4 @@ def chosen_nodes(stack: RunningStack, target: str, via: str | None, seed: int) -
     entry = stack.entry_point(via, roles)
     client = next(node.name for node in nodes if node.kind == "client")
     writer = entry.node if entry.via == "external" else writer_now(stack, client, entry)
-    return choose(target, nodes, roles, writer, entry.group_index, seed)
+    return choose(target, nodes, roles, writer, entry.group_index, seed, entry.node)

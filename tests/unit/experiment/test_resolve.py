@@ -14,6 +14,8 @@ from sandbox.experiment.resolve import Resolved
 from sandbox.experiment.selection import schedule
 from sandbox.plan.model import Plan, PlanRequest
 from sandbox.results.statistics.verdict import FEWEST_TRIALS
+from sandbox.run.schedule import FAULTS as FAULT_FOLDERS
+from sandbox.run.schedule import scenario_of
 from sandbox.stack.planning import offline_plan
 
 MATRIX = """\
@@ -204,6 +206,48 @@ def test_a_fault_that_the_kernel_cannot_have_is_skipped_before_a_stack_starts(
     assert failover(tmp_path, *DELAYED).skipped == dict.fromkeys(
         ("fault-delay.load-idle", "fault-delay.load-loaded"), reason
     )
+
+
+AIMED = (
+    ("aim: {faults: hang, target: proxy}", "the stack has no target 'proxy': its group has no proxy"),
+    ("aim: {faults: server-crash, target: proxy, add: haproxy}", "the fault server-crash cannot hit haproxy1: "),
+    ("aim: {faults: hang, target: minority}", "the stack has no target 'minority': a minority needs three"),
+    ("aim: {faults: [{at: 9s, action: switchover, target: majority}]}", "the stack has no target 'majority'"),
+)
+
+
+@pytest.mark.parametrize(("level", "reason"), AIMED)
+def test_a_target_that_the_stack_never_has_is_skipped_before_it_starts(tmp_path: Path, level: str, reason: str) -> None:
+    found = failover(tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level).skipped
+    assert found.keys() == {"fault-aim.load-idle", "fault-aim.load-loaded"}
+    assert all(each.startswith(reason) for each in found.values())
+
+
+@pytest.mark.parametrize(
+    ("level", "line", "word"),
+    [
+        ("aim:\n      faults: hang\n      target: wirter", 9, "wirter"),
+        ("aim:\n      faults: [{at: 9s, fault: hang, target: mysql2}]", 8, "mysql2"),
+        ("aim:\n      faults: [server-crash, {named: hang, target: client1}]", 8, "client1"),
+    ],
+)
+def test_a_target_that_no_stack_has_is_reported_with_its_line(tmp_path: Path, level: str, line: int, word: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        failover(tmp_path, "crash: {faults: server-crash}", "crash: {faults: server-crash}\n    " + level)
+    file = tmp_path / "failover.yaml"
+    assert refused.value.what == f"{file}:{line}: target: '{word}' is not a node or term of any stack"
+
+
+def test_every_target_that_may_be_drawn_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = "title: R\nrandom: {faults: [hang], targets: [writer, proxy], count: 1, every: 20s, for: 5s}\n"
+    (tmp_path / "drawn.yaml").write_text(drawn)
+    monkeypatch.setattr(
+        resolve, "scenario_of", lambda faults, target=None: scenario_of(faults, target, [*FAULT_FOLDERS, tmp_path])
+    )
+    with_drawn = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    drawn: {faults: drawn}")
+    assert failover(tmp_path, *with_drawn).skipped.keys() == {"fault-drawn.load-idle", "fault-drawn.load-loaded"}
+    with_proxy = (with_drawn[0], with_drawn[1].replace("faults: drawn", "faults: drawn, add: haproxy"))
+    assert not failover(tmp_path, *with_proxy).skipped
 
 
 SKEWED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    skew: {faults: clock-skew}")

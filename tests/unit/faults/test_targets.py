@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.faults.common.targets import WORDS, choose, minority_of, with_host
+from sandbox.faults.common.targets import WORDS, choose, minority_of, refuse_impossible, with_host
 from sandbox.stack.protocol import ServerRole, StackNode
 from unit.fake_stack import CLIENT, server
 
@@ -43,6 +43,32 @@ def test_words_of_a_cluster() -> None:
     assert chosen("all", nodes) == ["galera1", "galera2", "galera3", "replica1"]
     assert chosen("proxy", nodes) == ["haproxy1"]
     assert len(chosen("minority", nodes)) == 1 and len(chosen("majority", nodes)) == 2
+
+
+def test_a_proxy_is_the_one_through_which_the_load_goes() -> None:
+    """Else the last one that has a port: that is the entry point of the group."""
+    nodes = [*cluster(3), server("haproxy2", "proxy", family=None, topology=None)]
+    assert chosen("proxy", nodes) == ["haproxy2"]
+    roles = roles_of(nodes, "galera1")
+    assert choose("proxy", nodes, roles, "galera1", 1, 1, "haproxy1") == ["haproxy1"]
+    assert choose("proxy", nodes, roles, "galera1", 1, 1, "galera2") == ["haproxy2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "what"),
+    [
+        ("hang", "minority", "the stack has no target 'minority'"),
+        ("hang", "one-raeder", "there is no target 'one-raeder'"),
+        ("server-crash", "orchestrator1", "the fault server-crash cannot hit orchestrator1"),
+        ("switchover", "client1", "client1 is no target"),
+    ],
+)
+def test_a_target_that_a_stack_never_has_is_impossible(name: str, word: str, what: str) -> None:
+    with pytest.raises(SandboxError) as refused:
+        refuse_impossible(name, word, REPLICATED, 1)
+    assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
+    for known in ("writer", "one-reader", "all-readers", "all", "replica2"):
+        refuse_impossible(name, known, REPLICATED, 1)
 
 
 def test_what_stands_on_the_host_of_a_node_is_hit_behind_it() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.errors import SandboxError, did_you_mean
+from sandbox.faults.common.registry import names, refuse_kind
 from sandbox.stack.protocol import ServerRole, StackNode
 
 WORDS = ("writer", "one-reader", "all-readers", "minority", "majority", "all", "proxy")
@@ -20,6 +21,7 @@ class GroupNow:
     readers: Sequence[str]
     """Every server that answers and is not the writer."""
     proxies: Sequence[str]
+    """The one that is the entry point comes last; else the group's last one does."""
 
 
 def choose(
@@ -29,23 +31,45 @@ def choose(
     writer: str,
     group_index: int,
     seed: int,
+    entry: str = "",
 ) -> list[str]:
     """Names of the nodes that a target means, in the stack's order.
 
     ``roles``: of every server, None for one that does not answer; ``writer``: who answered a write through the entry
-    point, whatever the others' roles are; ``seed`` draws among equals.
+    point, whatever the others' roles are; ``seed`` draws among equals; ``entry``: the node of the entry point.
 
     Raises SandboxError (exit 2) for an unknown word, or a target that the stack does not have.
     """
     if word not in WORDS:
         return [_named(word, nodes)]
     own = [node for node in nodes if node.group_index == group_index]
-    group = _group(own, roles, writer)
+    group = _group(own, roles, writer, entry)
     found = _meant(word, group, writer, seed)
     if not found:
         raise SandboxError(f"the stack has no target '{word}'", _reason(word, group), _STEP)
     order = [node.name for node in nodes if node.name in found]
     return [_named(name, nodes) for name in order or found]
+
+
+def refuse_impossible(name: str, word: str, nodes: Sequence[StackNode], group_index: int) -> None:
+    """Raises SandboxError (exit 2) for a target that a stack of these nodes never has, or that a fault cannot hit.
+
+    ``name``: of a fault or an action.
+    """
+    servers = [node.name for node in nodes if node.is_server and node.group_index == group_index]
+    hit = choose(word, nodes, dict.fromkeys(servers, "reader"), next(iter(servers), ""), group_index, 1)
+    for node in nodes:
+        if node.name in hit and name in names():
+            refuse_kind(name, node.name, node.kind)
+
+
+def impossible(name: str, word: str, nodes: Sequence[StackNode], group_index: int) -> SandboxError | None:
+    """What `refuse_impossible` raises; None where it raises nothing."""
+    try:
+        refuse_impossible(name, word, nodes, group_index)
+    except SandboxError as problem:
+        return problem
+    return None
 
 
 def with_host(nodes: Sequence[StackNode], hit: Sequence[str]) -> list[str]:
@@ -68,18 +92,18 @@ def _meant(word: str, group: GroupNow, writer: str, seed: int) -> list[str]:
         "minority": minority,
         "majority": [name for name in group.members if name not in minority] if enough else [],
         "all": group.servers,
-        "proxy": group.proxies[:1],
+        "proxy": group.proxies[-1:],
     }
     return list(meant[word])
 
 
-def _group(own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], writer: str) -> GroupNow:
+def _group(own: Sequence[StackNode], roles: Mapping[str, ServerRole | None], writer: str, entry: str) -> GroupNow:
     servers = [node.name for node in own if node.is_server]
     return GroupNow(
         servers,
         [node.name for node in own if node.kind == "database"],
         [name for name in servers if name != writer and roles.get(name) is not None],
-        [node.name for node in own if node.kind == "proxy" and node.port is not None],  # one without helps another
+        sorted((node.name for node in own if node.kind == "proxy" and node.port is not None), key=entry.__eq__),
     )
 
 
