@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "scripts" / "sandbox"
-LIMITS = {"lines": 34_800, "modules": 290, "function median": 7, "function p90": 18, "longest function": 40}
+LIMITS = {"lines": 35_200, "modules": 290, "function median": 7, "function p90": 18, "longest function": 40}
 """Stacks, snapshots and matrices had 20,000 lines in 170 modules; faults and trials have the rest."""
 
 

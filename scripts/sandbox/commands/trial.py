@@ -34,7 +34,9 @@ def command(
         str | None, typer.Option(help="writer (default), one-reader, minority, …, proxy, a node.")
     ] = None,
     options: Annotated[list[str] | None, typer.Option(help="Options of the fault or action: 'to=11.8'.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="How long it lasts (until writes are back for 5 s).")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long it lasts (until writes are back; at most 60).")
+    ] = None,
     rate: Annotated[int, typer.Option(min=1, max=2000, help="Writes per second of the probe (100).")] = 100,
     transaction: Annotated[
         bool, typer.Option("--transaction", help="Each write is BEGIN, INSERT, COMMIT (autocommit).")

@@ -143,6 +143,12 @@ def median_text(lengths: Sequence[Lasted]) -> str:
     return f"{'≥ ' if is_open(lengths) else ''}{ms_text(seen_median(lengths))}"
 
 
+def median_of(cell: CellTrials, metric: str) -> str:
+    """The median of the trials that have a figure; empty without any."""
+    values = [value for record in cell.records if (value := getattr(record.metrics, metric)) is not None]
+    return figure(statistics.median(values)) if values else ""
+
+
 def interval_text(lengths: Sequence[Lasted]) -> str:
     """``2,100 … 2,900``, ``2,100 … open``; that there are too few; empty without a trial."""
     if not lengths:
@@ -172,6 +178,16 @@ def rto_text(record: Record) -> str:
     """The RTO of one trial in ms; ``≥`` where writes were not back; empty where there is none."""
     found = lasted(record, "rto_ms")
     return "" if found is None else f"{'≥ ' if found[1] else ''}{ms_text(found[0])}"
+
+
+def only_healed(record: Record) -> bool:
+    """Whether the first outage lasted until a fault was healed: nothing had replaced what was broken."""
+    trial, rto, outage = record.trial, lasted(record, "rto_ms"), lasted(record, "outage_first_ms")
+    if trial is None or trial.t0_ms is None or rto is None or outage is None or rto[1]:
+        return False
+    back_ms = trial.t0_ms + rto[0]
+    healed = [step.heal_began_ms for step in trial.steps if step.heal_began_ms is not None]
+    return any(back_ms - outage[0] < at_ms <= back_ms for at_ms in healed)
 
 
 def worst_trials(part: MatrixPart, records: Sequence[Record], most: int = MOST_TIMELINES) -> list[Record]:

@@ -1,11 +1,10 @@
 """PURE: the tables of a matrix of trials, the same ones for the page, a terminal and Markdown."""
 
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sandbox.report.text import UNKNOWN, figure, varied
+from sandbox.report.text import UNKNOWN, varied
 from sandbox.report.trial_cells import (
     CLUSTER_NAMES,
     NAMES,
@@ -13,8 +12,10 @@ from sandbox.report.trial_cells import (
     cells_of,
     interval_text,
     longest_text,
+    median_of,
     median_text,
     of_trials,
+    only_healed,
     trials_text,
 )
 from sandbox.results.manifest import MatrixPart
@@ -23,14 +24,16 @@ from sandbox.results.statistics.metrics import CENSORABLE
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.results.trial.models import LedgerCounts
 
-_OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out")
+_OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed")
 _RECOVERY = {
     "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "noticed", "election_ms": "election",
-    "brownout_ms": "brownout", "redundancy_ms": "whole again",
+    "brownout_ms": "brownout", "redundancy_ms": "whole again", "lag_max_ms": "largest lag",
 }  # fmt: skip
 _ERRORS = ("write errors", "read errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
 _FLOW = ("paused %", "largest queue", "load %")
+STALLED_MS = 500.0
+"""Where an outage must be longer than this to count, the reader should know."""
 _GAP = 2
 """Columns between two columns of a table on a terminal."""
 
@@ -62,7 +65,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         table(
             "Outage of writes, ms",
             "RTO: from the first injection to the end of the first outage, median of the trials; 0: no outage. Still "
-            "out: trials that ended before writes were back.",
+            "out: trials in which writes were not back at the end, or when the fault was healed for that. Once healed: "
+            "trials in which they came back only with the heal.",
             _OUTAGES,
             _outage,
         ),
@@ -86,12 +90,24 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
 
 
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
-    """Which cells have few trials, and which too few for a verdict."""
+    """Which cells have few trials, and which too few for a verdict; in which trials only long outages count."""
     cells = cells_of(part, records) if of_trials(records) else []
     none = [_named(cell) for cell in cells if cell.count < FEWEST_BLOCKS]
     few = [_named(cell) for cell in cells if FEWEST_BLOCKS <= cell.count < FEWEST_TRIALS]
     text = [f"fewer than {FEWEST_BLOCKS} trials, so no verdict: {'; '.join(none)}"] if none else []
-    return [*text, *([f"fewer than {FEWEST_TRIALS} trials: {'; '.join(few)}"] if few else [])]
+    text += [f"fewer than {FEWEST_TRIALS} trials: {'; '.join(few)}"] if few else []
+    return [*text, *_stalled(cells)]
+
+
+def _stalled(cells: Sequence[CellTrials]) -> Iterator[str]:
+    """An outage is longer than twice the longest gap before the fault (docs/failover.md)."""
+    found = [(least_ms, f"{record.cell}.{record.block}") for cell in cells for record in cell.records
+             if record.trial and record.trial.figures
+             and (least_ms := record.trial.figures.threshold_ms.get("pooled", 0.0)) > STALLED_MS]  # fmt: skip
+    if found:
+        most_ms, name = max(found)
+        where = f"{len(found)} trial{'s' if len(found) > 1 else ''}"
+        yield f"writes stalled before the fault in {where}: only outages above {most_ms:,.0f} ms count in {name}"
 
 
 def _named(cell: CellTrials) -> str:
@@ -131,22 +147,17 @@ def _outage(cell: CellTrials) -> Sequence[str]:
     still_out = sum(still_open for _, still_open in lengths)
     return (
         trials_text(cell), median_text(lengths), interval_text(lengths), longest_text(lengths),
-        str(still_out) if lengths else "",
+        str(still_out) if lengths else "", str(sum(map(only_healed, cell.records)) or ""),
     )  # fmt: skip
 
 
 def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
-    counts = [_median_of(cell, name) for name in ("write_errors", "read_errors")]
+    counts = [median_of(cell, name) for name in ("write_errors", "read_errors")]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
 
 
 def _flow(cell: CellTrials) -> Sequence[str]:
-    return [_median_of(cell, name) for name in CLUSTER_NAMES]
-
-
-def _median_of(cell: CellTrials, metric: str) -> str:
-    values = [value for record in cell.records if (value := getattr(record.metrics, metric)) is not None]
-    return figure(statistics.median(values)) if values else ""
+    return [median_of(cell, name) for name in CLUSTER_NAMES]
 
 
 def _ledger(cell: CellTrials) -> Sequence[str]:

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
-from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, ms_text
+from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, ms_text, only_healed
 from sandbox.results.compare import lasted
 from sandbox.results.record import Record, TrialRecord, TrialStep
 from sandbox.results.trial.models import StaleReads
@@ -15,6 +15,8 @@ from sandbox.results.trial.observers import UNDATED
 
 LATER_MS = 1000
 """A first outage that began so long after t0 may have come from the fault late, or from something else."""
+THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
+"""RTO → the stream of writes that it is of."""
 ONE_TRIAL = "One trial has no interval: recovery time varies between trials. make matrix repeats them."
 
 
@@ -64,6 +66,7 @@ def step_text(step: TrialStep, trial: TrialRecord) -> str:
         word = "not done after" if step.refused else "done in"
         return f"{step.name}{options}{at}, {word} {took_ms / 1000:.1f} s: {step.outcome or UNKNOWN}"
     healed = "not healed" if step.healed_ms is None else f"healed {(step.healed_ms - step.began_ms) / 1000:.1f} s later"
+    healed += ", since writes were not back" if step.gave_up else ""
     where = f"{', '.join(step.nodes)} ({step.target})"
     return f"{step.name}{options} on {where}{at}, in effect in {took_ms:.0f} ms, {healed}"
 
@@ -87,9 +90,18 @@ def _probe(trial: TrialRecord) -> str:
 def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
     for name, spoken in NAMES.items():
         if (found := lasted(record, name)) is not None:
-            yield spoken, time_text(*found, name, trial) + (_began(record) if name == "outage_first_ms" else "")
+            yield spoken, time_text(*found, name, trial) + _circumstances(record, name)
         elif name == "lag_max_ms" and any(step.fault == UNDATED for step in trial.steps):
             yield spoken, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
+
+
+def _circumstances(record: Record, name: str) -> str:
+    """Which node took the write that ended an outage, and whether only the heal did; when the first one began."""
+    if name == "outage_first_ms":
+        return _began(record)
+    figures = record.trial.figures if record.trial else None
+    node = figures.recovered_by.get(name) if figures and name not in figures.censored else None
+    return (f", by {node}" if node else "") + (", once it was healed" if node and only_healed(record) else "")
 
 
 def _began(record: Record) -> str:
@@ -113,11 +125,13 @@ def _cluster(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:
-    """``2,310 ms (± 10)``; ``at least 60,000 ms (still open at the end)``; ``no outage``."""
+    """``2,310 ms (± 10)``; ``at least 60,000 ms (still open at the end)``; ``no outage above 50 ms``."""
     if still_open:
-        return f"at least {ms_text(value_ms)} ms (still open at the end)"
-    if name in ("rto_ms", "rto_new_connection_ms") and value_ms == 0:
-        return "no outage"
+        out = name.startswith(("rto", "outage")) and any(step.gave_up for step in trial.steps)
+        return f"at least {ms_text(value_ms)} ms (still open {'when it was healed' if out else 'at the end'})"
+    if name in THRESHOLDS and value_ms == 0:
+        least_ms = trial.figures.threshold_ms.get(THRESHOLDS[name]) if trial.figures else None
+        return "no outage" + (f" above {ms_text(least_ms)} ms" if least_ms else "")
     resolutions = trial.figures.resolution_ms if trial.figures else {}
     resolution = resolutions.get("lag" if name.startswith("lag") else name)
     return f"{ms_text(value_ms)} ms" + (f" (± {resolution:,.0f})" if resolution else "")
@@ -185,8 +199,11 @@ def _back(record: Record, trial: TrialRecord) -> str:
         return "Whether writes were out is unknown."
     text = time_text(*found, "rto_ms", trial)
     if found[1]:
-        return f"Writes were not back within {ms_text(found[0])} ms."
-    return "Writes had no outage." if text == "no outage" else f"Writes were back after {text}."
+        gave_up = ", when the fault was healed" if any(step.gave_up for step in trial.steps) else ""
+        return f"Writes were not back within {ms_text(found[0])} ms{gave_up}."
+    if found[0] == 0:
+        return f"Writes had {text}."
+    return f"Writes were back after {text}{_circumstances(record, 'rto_ms')}."
 
 
 def _lost(trial: TrialRecord) -> str:

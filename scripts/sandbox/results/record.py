@@ -278,8 +278,11 @@ class TrialStep(Part):
     began_ms: float
     ended_ms: float
     """When the injection was complete, or the action done or refused."""
+    heal_began_ms: float | None = None
+    """This one and the next: null for an action."""
     healed_ms: float | None = None
-    """Null for an action."""
+    gave_up: bool = False
+    """Whether it was healed because writes had not come back within the limit: what was out then is censored there."""
     outcome: str | None = None
     """What an action did, or why it did not, in a sentence; null for a fault."""
     refused: bool = False

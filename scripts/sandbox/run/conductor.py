@@ -245,7 +245,8 @@ class Conductor:
 
     def _look(self, aim: Aim, times: StepTimes, injected_s: float, good: int) -> None:
         """Heals once writes have been acknowledged in each of the last seconds, or when that takes too long."""
-        if good >= BACK_S or self._now_s() - injected_s > BACK_LIMIT_S:
+        times.gave_up = good < BACK_S and self._now_s() - injected_s > BACK_LIMIT_S
+        if good >= BACK_S or times.gave_up:
             self._heal(aim, times)
             return
         now = self._probe.acknowledged
@@ -258,6 +259,7 @@ class Conductor:
 
     def _heal(self, aim: Aim, times: StepTimes) -> None:
         self._moving |= {*times.nodes}
+        times.heal_began_us = self._probe_us_now()
         if aim.step.fault == BY_HAND:
             healed_ns = time.monotonic_ns()
         else:

@@ -131,7 +131,10 @@ class StepTimes:
     nodes: list[str]
     began_us: float
     ended_us: float
+    heal_began_us: float | None = None
     healed_us: float | None = None
+    gave_up: bool = False
+    """Whether it was healed because writes did not come back within the limit."""
     outcome: str | None = None
     """What an action did, or why it did not."""
     refused: bool = False
@@ -235,14 +238,14 @@ class Run(Opening):
         return self.request.workload.workload
 
     @property
-    def live_servers(self) -> list[StackNode]:
-        """Database servers of the whole stack that ran when the run opened."""
-        return [node for node in self.live_nodes if node.is_server]
-    @property
     def writers_at_start(self) -> int:
         """How many servers behind the entry point took writes when the run began."""
         return sum(self.roles.get(node.name) == "writer" for node in servers_of_group(self))
 
+    @property
+    def live_servers(self) -> list[StackNode]:
+        """Database servers of the whole stack that ran when the run opened."""
+        return [node for node in self.live_nodes if node.is_server]
 
     @property
     def live_nodes(self) -> list[StackNode]:
@@ -271,12 +274,12 @@ def open_stack(stack: RunningStack, request: BenchRequest, on_event: Callable[[E
     entry = _in_schema(stack.entry_point(request.via, roles), request.schema)
     named, kinds = request.workload, {node.kind for node in nodes if node.group_index == entry.group_index}
     refuse_unfit(named.workload, named.name, kinds, f"stack {stack.name} ({stack.profile})")
-    client = next((node.name for node in nodes if node.kind == "client"), None)
-    if client is None or client in down:
-        what = f"stack {stack.name} has no running client node"
     for step in request.trial.schedule.steps if request.trial else ():
         if step.target != SAME:
             refuse_impossible(step.name, step.target, nodes, entry.group_index)
+    client = next((node.name for node in nodes if node.kind == "client"), None)
+    if client is None or client in down:
+        what = f"stack {stack.name} has no running client node"
         raise MachineError(what, "the load runs in the client node", "try: make ps")
     servers = [
         node for node in nodes if node.is_server and node.group_index == entry.group_index and node.name not in down

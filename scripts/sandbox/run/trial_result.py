@@ -50,7 +50,9 @@ def judge_trial(
     metrics, lengths = _metrics(figures, counts, timeline, t0_us), _latencies(log, t0_us, healed_us) | _join(timeline)
     known = {name: ms for name, (ms, _) in lengths.items()} | _beside(run, log, t0_us, healed_us)
     still_open = [name for name, (_, still_open) in lengths.items() if still_open]
-    figures = figures.model_copy(update={"censored": (*figures.censored, *still_open)})
+    ended_by = {name: ledger.taker(op) for name, op in figures.recovered_by_op.items()}
+    changed = {"censored": (*figures.censored, *still_open), "recovered_by": ended_by}
+    figures = figures.model_copy(update=changed)
     run.metrics = metrics.model_copy(update=known)
     run.trial = _record(run, log, figures, counts, (t0_us, end_us))
     run.checks += judge_all(replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle))
@@ -63,7 +65,8 @@ def _figures(log: ProbeLog, timeline: Timeline, t0_us: float, end_us: float) -> 
     first = next(iter(timeline.steps), None)
     broken = first.nodes if first is not None and first.step.action is None else []
     acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
-    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0)
+    gave_up_us = min((each.heal_began_us or math.inf for each in timeline.steps if each.gave_up), default=math.inf)
+    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0, gave_up_us)
     undated = any(each.step.fault == UNDATED for each in timeline.steps)
     return figures.model_copy(update={"lag": {}}) if undated else figures
 
@@ -235,7 +238,8 @@ def _step(times: StepTimes) -> TrialStep:
     step = times.step
     return TrialStep(
         fault=step.fault, action=step.action, target=step.target, nodes=times.nodes, options=dict(step.options),
+        heal_began_ms=None if times.heal_began_us is None else round(times.heal_began_us / 1000, 3),
         at_s=step.at_s, began_ms=round(times.began_us / 1000, 3), ended_ms=round(times.ended_us / 1000, 3),
         healed_ms=None if times.healed_us is None else round(times.healed_us / 1000, 3),
-        outcome=times.outcome, refused=times.refused,
+        gave_up=times.gave_up, outcome=times.outcome, refused=times.refused,
     )  # fmt: skip

@@ -223,7 +223,7 @@ def test_a_trial_that_was_still_out_says_so_everywhere() -> None:
 
 
 def test_a_trial_without_an_outage_or_without_a_ledger() -> None:
-    assert single_trial_answer(trial_record(rto_ms=0.0)).startswith("Writes had no outage. ")
+    assert single_trial_answer(trial_record(rto_ms=0.0)).startswith("Writes had no outage above 50 ms. ")
     assert single_trial_answer(trial_record(lost=None)).endswith("Whether acknowledged writes were lost is unknown.")
     nothing = trial_record(metrics=Metrics())
     assert single_trial_answer(nothing).startswith("Whether writes were out is unknown.")

@@ -145,7 +145,7 @@ def test_a_probe_that_knows_every_server_says_so() -> None:
     [
         (2310.4, False, "rto_ms", "2,310 ms (± 10)"),
         (60_000.0, True, "rto_ms", "at least 60,000 ms (still open at the end)"),
-        (0.0, False, "rto_ms", "no outage"),
+        (0.0, False, "rto_ms", "no outage above 50 ms"),
         (0.0, False, "rto_new_connection_ms", "no outage"),
         (340.0, False, "lag_max_ms", "340 ms (± 200)"),
         (25_001.0, False, "redundancy_ms", "25,001 ms"),

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Injection
+from sandbox.report.trial_view import single_trial_answer, trial_rows
 from sandbox.run import conductor, probe
 from sandbox.run.bench import EXIT_CODES
 from sandbox.run.schedule import Step
@@ -24,8 +25,33 @@ def test_writes_that_never_come_back_are_censored_and_healed_in_the_end(
     breaking = FakeBreaking(world, outage_s=1000)
     record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
     assert record.status == "ok" and world.events == ["inject 0 at 10.00", "heal 0 at 31.00"]
+    figures, (step,) = trial_of(record).figures, trial_of(record).steps
+    assert figures and "rto_ms" in figures.censored and step.gave_up
+    assert figures.rto_ms == pytest.approx(21_000, abs=20), "until it was healed for that"
+
+
+def test_an_outage_that_the_heal_ends_because_nothing_else_did_is_censored(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conductor, "BACK_LIMIT_S", 20.0)
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=FakeBreaking(world, outage_s=None))
     figures = trial_of(record).figures
-    assert figures and "rto_ms" in figures.censored
+    assert figures and {"rto_ms", "brownout_ms"} <= {*figures.censored} and figures.brownout_ms == 0
+    assert figures.rto_ms == pytest.approx(21_000, abs=20) and figures.recovered_by["rto_ms"] == "mysql1"
+    rows = dict(trial_rows(record))
+    assert rows["fault"].endswith("healed 21.0 s later, since writes were not back")
+    assert rows["RTO"].endswith(" ms (still open when it was healed)")
+    assert single_trial_answer(record).startswith("Writes were not back within 21,0")
+
+
+def test_an_outage_that_lasts_until_the_heal_says_so(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = [Step(at_s=10, fault="hang", for_s=4)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps, FakeBreaking(world, outage_s=None))
+    assert dict(trial_rows(record))["RTO"].endswith(" ms (± 25), by mysql1, once it was healed")
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps, FakeBreaking(world, outage_s=1.0))
+    assert dict(trial_rows(record))["RTO"].endswith(" ms (± 25), by mysql1")
 
 
 def test_an_injection_without_effect_is_an_infra_error(
@@ -77,12 +103,17 @@ def test_a_node_that_the_trial_ended_is_no_reason_for_what_fails_later(
 
     def inject(key: str, inject: Callable[[str], Injection] = breaking.inject) -> Injection:
         stack.dead["replica1"] = "exited (137)"
+        stack.role_of = {"mysql1": "writer", "replica1": None}
         return inject(key)
 
     monkeypatch.setattr(breaking, "inject", inject)
-    steps = [Step(at_s=10, fault="host-loss", target="replica1", for_s=30), Step(at_s=15, fault="hang", target="proxy")]
+    steps = [
+        Step(at_s=10, fault="host-loss", target="replica1", for_s=30),
+        Step(at_s=15, fault="hang", target="one-reader"),
+    ]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=breaking, stack=stack)
-    assert (record.status, record.reason) == ("failed", "the stack has no target 'proxy': its group has no proxy")
+    known = "no server except the writer answers"
+    assert (record.status, record.reason) == ("failed", f"the stack has no target 'one-reader': {known}")
 
 
 def test_what_cannot_be_healed_after_ctrl_c_is_in_the_reason(
@@ -130,11 +161,22 @@ def test_a_fault_that_is_refused_ends_the_run_with_its_text(
     assert (record.status, record.reason) == (status, "it cannot be: the kernel has no netem")
 
 
-def test_a_target_that_the_stack_does_not_have_fails_the_run(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [
+        (Step(at_s=10, fault="hang", target="proxy"), "the stack has no target 'proxy'"),
+        (Step(at_s=10, fault="hang", target="wirter"), "there is no target 'wirter'"),
+        (Step(at_s=10, fault="hang", target="client1"), "client1 is no target"),
+        (Step(at_s=10, action="switchover", target="minority"), "the stack has no target 'minority'"),
+    ],
+)
+def test_a_target_that_the_stack_never_has_starts_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Step, what: str
 ) -> None:
-    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=[Step(at_s=10, fault="hang", target="proxy")])
-    assert (record.status, record.reason) == ("failed", "the stack has no target 'proxy': its group has no proxy")
+    with pytest.raises(SandboxError) as refused:
+        try_once(world, tmp_path, monkeypatch, steps=[step])
+    assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT
+    assert not list(tmp_path.iterdir()) and not world.events
 
 
 def test_an_internal_error_is_no_refusal() -> None:

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class StreamOutages:
     threshold_us: float
     delta_us: float
 
+    def until(self, gave_up_us: float) -> "StreamOutages":
+        """The same, but a gap that was open then is censored there."""
+        cut = [Gap(gap.begin_us, gave_up_us, True) if gap.begin_us < gave_up_us < gap.end_us else gap
+               for gap in self.gaps]  # fmt: skip
+        return replace(self, gaps=cut)
+
 
 def figures_of(
     log: ProbeLog,
@@ -56,38 +62,42 @@ def figures_of(
     broken: Collection[str] = (),
     acted_us: float = math.inf,
     clock_us: float = 0.0,
+    gave_up_us: float = math.inf,
 ) -> Figures:
     """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
 
     ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action;
-    ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock.
+    ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock; ``gave_up_us``: when a fault
+    was healed since writes did not come back, so that what was out then is censored.
     """
-    healed_us = next((healed for _, _, healed in injections), None)
     of_stream = stream_outages(log, t0_us, end_us)
     by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
     late = log.lateness_ms(t0_us)
     figures: dict[str, Any] = {
-        "detection_ms": detection_ms(log.observations, t0_us, healed_us or end_us, broken, acted_us),
+        "detection_ms": detection_ms(log.observations, t0_us, _first_heal(injections) or end_us, broken, acted_us),
         "election_ms": election_ms(log.observations, t0_us),
         "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
         "recovered_by_op": _recovered_by_op(log, of_stream),
         "baseline_p99_ms": finite(nearest_rank(_baseline_ms(log, t0_us), 99)),
-        "lateness_p50_ms": nearest_rank(late, 50),
-        "lateness_p99_ms": nearest_rank(late, 99),
+        **{f"lateness_p{percent}_ms": nearest_rank(late, percent) for percent in (50, 99)},
         "missed": log.missed_by_stream(),
         **{f"errors_{phase}": counts for phase, counts in by_phase.items()},
         "longest_block_ms": longest_blocks_ms(log, end_us),
         "resolution_ms": _resolutions(log, of_stream, clock_us / 1000),
     }
-    lengths = _outage_lengths(of_stream, t0_us)
-    lengths |= _brownout(log, of_stream, figures["baseline_p99_ms"], t0_us, end_us)
+    by_itself = {stream: each.until(gave_up_us) for stream, each in of_stream.items()}
+    lengths = _outage_lengths(by_itself, t0_us) | _brownout(log, by_itself, figures["baseline_p99_ms"], t0_us, end_us)
     return Figures(
         **figures,
         **{name: ms for name, (ms, _) in lengths.items()},
         censored=tuple(sorted(name for name, (_, censored) in lengths.items() if censored)),
         no_outage=tuple(sorted(_RTO[stream] for stream, each in of_stream.items() if not each.gaps)),
     )
+
+
+def _first_heal(injections: Sequence[Injection]) -> float | None:
+    return next((healed for _, _, healed in injections), None)
 
 
 def outages(acks: Real, t0_us: float, end_us: float, threshold_us: float) -> list[Gap]:
@@ -191,6 +201,8 @@ def _brownout(
     pooled = of_stream.get("pooled")
     if pooled is None or base_ms is None:
         return {}
+    if any(gap.censored for gap in pooled.gaps[:1]):
+        return {"brownout_ms": (0.0, True)}
     begin = pooled.gaps[0].end_us if pooled.gaps else t0_us
     due, served = log.slots("pooled")
     bounds = np.searchsorted(due, begin + _SECOND_US * np.arange((end_us - begin) // _SECOND_US + 1))

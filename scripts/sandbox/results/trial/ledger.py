@@ -52,6 +52,10 @@ class Ledger:
         """Hosts, each with ops that it took as one node's rows say; a host once for each node that has such rows."""
         return [*itertools.chain(*(rows.by_host.items() for rows in self.present.values()))]
 
+    def taker(self, op: int) -> str | None:
+        """The host that took an op, by any node's rows; None where no row of it was read."""
+        return next((host for host, ops in self.taken if op in ops), None)
+
     def lost(self) -> Whole | None:
         """Acked − present on the writer."""
         return _without(self.written(ACKED), self.kept)

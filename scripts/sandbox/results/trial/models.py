@@ -47,6 +47,8 @@ class Figures(TrialPart):
     """By stream: what a gap exceeds to be an outage."""
     recovered_by_op: dict[str, int]
     """By the name of the RTO: the write that ended it."""
+    recovered_by: dict[str, str | None] = {}
+    """By the name of the RTO: the node that took that write; null where no row of it was read."""
     baseline_p99_ms: float | None
     lateness_p50_ms: float | None
     """This one and the next: how far the probe itself was behind before t0."""
