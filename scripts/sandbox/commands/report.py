@@ -31,7 +31,7 @@ from sandbox.results.record import Record
 from sandbox.results.server_series import server_series
 from sandbox.results.store import ResultFolder, write_atomically
 from sandbox.results.survival_of import by_log_rank
-from sandbox.results.trial.cluster import cluster_samples
+from sandbox.results.trial.cluster import cluster_samples, load_seconds
 from sandbox.results.trial.probe_log import read_probe_log
 from sandbox.results.trial.series import TrialSeries, series_of
 from sandbox.run.machine import read_calibration
@@ -128,7 +128,8 @@ def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, T
             continue
         t0_ms = trial.end_ms if trial.t0_ms is None else trial.t0_ms
         samples = cluster_samples(result.samples(record), log.began_utc_s)
-        series = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms, samples)
+        load = load_seconds(result.samples(record, "load_seconds"))
+        series = series_of(log, 1000 * t0_ms, 1000 * trial.end_ms, samples, load)
         found[name] = series if trial.figures and trial.figures.lag else replace(series, lag_ms={})
     return found
 

@@ -11,7 +11,7 @@ COLOUR = 2
 """Of ``templates/looks.j2``: a red, over the page's own background."""
 FAINTEST, STRONGEST = 0.04, 0.5
 """How much of the colour covers the background; with more, the numbers would be hard to read."""
-_ROW, _HEAD, _GAP, _LETTER = 50, 40, 3, 6.3
+_ROW, _HEAD, _GAP, _LETTER = 62, 40, 3, 6.3
 _NARROWEST, _WIDEST, _LONGEST_NAME = 104, 170, 40
 
 

@@ -174,12 +174,6 @@ def trials_text(cell: CellTrials) -> str:
     return f"{cell.count} (few)" if cell.count < FEWEST_TRIALS else str(cell.count)
 
 
-def rto_text(record: Record) -> str:
-    """The RTO of one trial in ms; ``≥`` where writes were not back; empty where there is none."""
-    found = lasted(record, "rto_ms")
-    return "" if found is None else f"{'≥ ' if found[1] else ''}{ms_text(found[0])}"
-
-
 def only_healed(record: Record) -> bool:
     """Whether the first outage lasted until a fault was healed: nothing had replaced what was broken."""
     trial, rto, outage = record.trial, lasted(record, "rto_ms"), lasted(record, "outage_first_ms")
@@ -188,6 +182,12 @@ def only_healed(record: Record) -> bool:
     back_ms = trial.t0_ms + rto[0]
     healed = [step.heal_began_ms for step in trial.steps if step.heal_began_ms is not None]
     return any(back_ms - outage[0] < at_ms <= back_ms for at_ms in healed)
+
+
+def rto_text(record: Record) -> str:
+    """The RTO of one trial in ms; ``≥`` where writes were not back; empty where there is none."""
+    found = lasted(record, "rto_ms")
+    return "" if found is None else f"{'≥ ' if found[1] else ''}{ms_text(found[0])}"
 
 
 def worst_trials(part: MatrixPart, records: Sequence[Record], most: int = MOST_TIMELINES) -> list[Record]:

@@ -8,7 +8,7 @@ from sandbox.report.heat_map import HeatMap, HeatSquare
 from sandbox.report.layout import Layout, Place, RunData, layout_of
 from sandbox.report.strips import Strip, Strips
 from sandbox.report.svg import LOG_FROM, Bar, Figure, Line, Mark
-from sandbox.report.text import levels_text, varied
+from sandbox.report.text import UNKNOWN, levels_text, varied
 from sandbox.report.trial_cells import (
     TRIAL_DOTS,
     CellTrials,
@@ -19,6 +19,7 @@ from sandbox.report.trial_cells import (
     interval_text,
     is_open,
     lost_in,
+    median_of,
     median_text,
     ms_text,
     seen_median,
@@ -137,7 +138,8 @@ def heat_map(part: MatrixPart, records: Sequence[Record]) -> Figure:
         names=part.factors.get(factor or "", [""]), squares=squares,
     )  # fmt: skip
     caption = (
-        "Median RTO of each cell, its number of trials, and acknowledged writes that were lost in all of them. The "
+        "Median RTO and write errors of each cell, acknowledged writes that were lost in all of its trials, and how "
+        "many these are. The "
         "redder, the longer (by logarithm). Dashed: so many trials were still out at their end that the median is at "
         "least this."
     )
@@ -150,9 +152,11 @@ def _square(cell: CellTrials, label: str, middles: Sequence[float]) -> HeatSquar
     middle, lower_bound = seen_median(lengths), is_open(lengths)
     shown = "no outage" if middle == 0 and not lower_bound else f"{'≥ ' if lower_bound else ''}{ms_text(middle)} ms"
     known = f"{lost:,} lost" if unjudged < cell.count else "lost unknown"
+    errors = f"{median_of(cell, 'write_errors') or UNKNOWN} write errors"
     trials = f"{cell.count} trial{'s' if cell.count != 1 else ''}"
-    tooltip = f"{label}: median {median_text(lengths)} ms of {trials}, 95 % {interval_text(lengths)}; {known}"
-    return HeatSquare(heat_of(middle, middles), [shown, trials, known], tooltip, alarm=lost > 0, dashed=lower_bound)
+    about = f"median {median_text(lengths)} ms of {trials}, 95 % {interval_text(lengths)}; median {errors}; {known}"
+    lines = [shown, trials, errors, known]
+    return HeatSquare(heat_of(middle, middles), lines, f"{label}: {about}", alarm=lost > 0, dashed=lower_bound)
 
 
 def timelines(records: Sequence[Record], series: Mapping[str, TrialSeries], metric: str = "rto_ms") -> Figure:
@@ -169,7 +173,8 @@ def _timeline(name: str, record: Record, series: TrialSeries) -> Strips:
     trial, span = record.trial, (float(series.began_s), float(max(series.ended_s, series.began_s + 1)))
     if trial is None:
         return Strips(title=name, marks=(), x_title="", y_title="", strips=())
-    found = [_acked(series), _latency(series), _writers(trial, series), _errors(series), _lags(trial, series)]
+    found = [_acked(series), _latency(series), _load(series), _writers(trial, series), _errors(series)]
+    found.append(_lags(trial, series))
     found.append(_sampled("received, not yet applied", series.queue, trial, series))
     found.append(_sampled("paused by flow control, % of the time", series.paused_percent, trial, series))
     return Strips(
@@ -197,6 +202,12 @@ def _latency(series: TrialSeries) -> Strip:
     lines = {name: _points(series, values) for name, values in series.latency_ms.items()}
     marks = [Line(points, colour) for colour, points in enumerate(lines.values(), 1) if any(points)]
     return Strip("latency of pooled writes per s, ms", marks, _key(lines), log_from=1.0)
+
+
+def _load(series: TrialSeries) -> Strip:
+    """Interrupted where it did not run: it ends with a lost connection, and is started again."""
+    inside = [(at - 0.5, tps) for at, tps in series.load_tps if series.began_s < at <= series.ended_s]
+    return Strip("transactions of the load per s", [Line(_interrupted(inside), 1)] if inside else [])
 
 
 def _points(series: TrialSeries, values: Sequence[float | None]) -> list[tuple[float, float] | None]:

@@ -98,9 +98,9 @@ class ResultFolder:
             rows = [row for row in csv.DictReader(file) if row.pop("phase") == "measure"]
         return {name: [float(row[name]) for row in rows] for name in (rows[0] if rows else ())}
 
-    def samples(self, record: Record) -> list[bytes]:
-        """The lines of a record's one-second samples; empty where none were saved."""
-        path = self.run_path(record) / record.files.get("samples", "")
+    def samples(self, record: Record, word: str = "samples") -> list[bytes]:
+        """The lines of a record's one-second samples, or those of its file of another label; empty without any."""
+        path = self.run_path(record) / record.files.get(word, "")
         return path.read_bytes().splitlines() if path.is_file() else []
 
     def raw_files(self, record: Record) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """What a trial shows: its figures, its ledger and the verdicts on it, as parts of the run's record."""
 
-import csv
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -10,7 +9,13 @@ import numpy as np
 from sandbox.checks.common.model import Evidence, judge_all
 from sandbox.results.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.results.statistics.survival import Lasted
-from sandbox.results.trial.cluster import cluster_samples, load_change_percent, paused_percent, queue_max
+from sandbox.results.trial.cluster import (
+    cluster_samples,
+    load_change_percent,
+    load_seconds,
+    paused_percent,
+    queue_max,
+)
 from sandbox.results.trial.figures import figures_of, nearest_rank
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import Figures, LedgerCounts
@@ -191,14 +196,8 @@ def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str
     return {
         "flow_control_paused_percent": paused_percent(samples, t0_us, healed_us),
         "queue_max": queue_max(samples, t0_us, end_us),
-        "load_tps_change_percent": load_change_percent(_load_seconds(run), t0_us, healed_us),
+        "load_tps_change_percent": load_change_percent(load_seconds(_lines(run, "load_seconds")), t0_us, healed_us),
     }
-
-
-def _load_seconds(run: Run) -> list[tuple[float, float]]:
-    """(end on the probe's clock in µs, transactions) of each second of the load."""
-    rows = csv.DictReader(line.decode() for line in _lines(run, "load_seconds"))
-    return [(1000 * float(row["t_ms"]), float(row["tps"])) for row in rows]
 
 
 def _lines(run: Run, word: str) -> list[bytes]:
@@ -238,8 +237,8 @@ def _step(times: StepTimes) -> TrialStep:
     step = times.step
     return TrialStep(
         fault=step.fault, action=step.action, target=step.target, nodes=times.nodes, options=dict(step.options),
-        heal_began_ms=None if times.heal_began_us is None else round(times.heal_began_us / 1000, 3),
         at_s=step.at_s, began_ms=round(times.began_us / 1000, 3), ended_ms=round(times.ended_us / 1000, 3),
+        heal_began_ms=None if times.heal_began_us is None else round(times.heal_began_us / 1000, 3),
         healed_ms=None if times.healed_us is None else round(times.healed_us / 1000, 3),
         gave_up=times.gave_up, outcome=times.outcome, refused=times.refused,
     )  # fmt: skip

@@ -156,10 +156,12 @@ def test_the_heat_map_has_faults_as_columns_and_all_else_as_rows() -> None:
 
 def test_a_square_has_median_trials_and_lost_writes() -> None:
     squares = heat().squares
-    assert squares["galera · haproxy", "host-loss"].lines == ["3,600 ms", "10 trials", "3 lost"]
+    assert squares["galera · haproxy", "host-loss"].lines == ["3,600 ms", "10 trials", "360 write errors", "3 lost"]
     assert squares["galera · haproxy", "host-loss"].alarm and not squares["galera · haproxy", "server-crash"].alarm
     worst = squares["gr · haproxy", "host-loss"]
-    assert worst.lines == ["≥ 60,000 ms", "10 trials", "0 lost"] and worst.dashed and worst.heat == 1
+    assert (
+        worst.lines == ["≥ 60,000 ms", "10 trials", "6,000 write errors", "0 lost"] and worst.dashed and worst.heat == 1
+    )
     assert squares["gr · haproxy", "server-crash"].heat == 0
     assert "95 % 4,100 … open" in worst.tooltip
     written = parsed(heat().svg())
@@ -171,7 +173,7 @@ def test_no_outage_and_an_unknown_ledger_have_words() -> None:
     (found,) = figures(one)["heat-map"].panels
     assert isinstance(found, HeatMap)
     (square,) = found.squares.values()
-    assert square.lines == ["no outage", "1 trial", "lost unknown"]
+    assert square.lines == ["no outage", "1 trial", "0 write errors", "lost unknown"]
 
 
 @pytest.mark.parametrize(("theme", "ink", "paper"), [("light", "#1b1d20", "#ffffff"), ("dark", "#e6e8ea", "#15171a")])

@@ -1,5 +1,6 @@
 """What a fault does to a cluster as a whole: pauses by flow control, queues, and the load beside the probe. Pure."""
 
+import csv
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,10 +109,16 @@ def paused_points(samples: ClusterSamples, t0_us: float) -> dict[str, list[tuple
     return points
 
 
+def load_seconds(lines: Iterable[bytes]) -> list[tuple[float, float]]:
+    """(end on the probe's clock in µs, transactions) of each second of the load, from ``load-seconds.csv``."""
+    rows = csv.DictReader(line.decode() for line in lines)
+    return [(1000 * float(row["t_ms"]), float(row["tps"])) for row in rows]
+
+
 def load_change_percent(seconds: Sequence[tuple[float, float]], t0_us: float, healed_us: float) -> float | None:
     """Throughput of the load from t0 to the last heal against that before t0, in percent of it; None where unknown.
 
-    ``seconds``: (end in µs, transactions) of each second that it ran; one in which it did not run has none.
+    ``seconds``: as `load_seconds` gives them; a second in which it did not run has none.
     """
     begin_us = max(0.0, t0_us - LOAD_BASELINE_US)
     if t0_us - begin_us < _SECOND_US or healed_us - t0_us < _SECOND_US:

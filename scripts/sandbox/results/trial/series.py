@@ -37,12 +37,20 @@ class TrialSeries:
     """By node of a cluster, (seconds from t0, transactions received and not yet applied)."""
     paused_percent: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """By node of a Galera cluster, (seconds from t0, share of the time paused by flow control)."""
+    load_tps: Sequence[tuple[float, float]] = ()
+    """Of the load beside the probe, (seconds from t0, transactions in the second before)."""
 
 
-def series_of(log: ProbeLog, t0_us: float, end_us: float, samples: ClusterSamples | None = None) -> TrialSeries:
+def series_of(
+    log: ProbeLog,
+    t0_us: float,
+    end_us: float,
+    samples: ClusterSamples | None = None,
+    load: Sequence[tuple[float, float]] = (),
+) -> TrialSeries:
     """The series of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
 
-    ``samples``: of the nodes of a cluster.
+    ``samples``: of the nodes of a cluster; ``load``: as `cluster.load_seconds` gives it.
     """
     due = np.concatenate([log.writes.due, log.reads.due, log.missed.due])
     began = int(np.ceil((due.min() - t0_us) / _SECOND_US)) if len(due) else 0
@@ -60,6 +68,7 @@ def series_of(log: ProbeLog, t0_us: float, end_us: float, samples: ClusterSample
         lag_ms=_lags(log, seconds),
         queue=queue_points(samples or {}, t0_us),
         paused_percent=paused_points(samples or {}, t0_us),
+        load_tps=[((at_us - t0_us) / _SECOND_US, tps) for at_us, tps in load],
     )
 
 
