@@ -54,6 +54,10 @@ def connect(stack: LiveStack, address: str, port: int = 3306) -> str:
         ("unplug", "galera3", ["galera3"], "galera3"),
         ("slow-node", "all", ["galera1", "galera2", "galera3"], None),
         ("loss", "galera1", ["galera1"], None),
+        pytest.param("reset", "galera3", ["galera3"], "galera3", marks=pytest.mark.long),
+        pytest.param("graceful", "galera2", ["galera2"], "galera2", marks=pytest.mark.long),
+        pytest.param("out-of-memory", "galera3", ["galera3"], "galera3", marks=pytest.mark.long),
+        pytest.param("bandwidth", "galera1", ["galera1"], None, marks=pytest.mark.long),
     ],
 )
 def test_a_fault_shows_and_heals(stack: LiveStack, fault: str, target: str, nodes: list[str], late: str | None) -> None:
@@ -70,6 +74,49 @@ def test_a_fault_shows_and_heals(stack: LiveStack, fault: str, target: str, node
     for node in nodes:
         assert f"{fault} on {node}" in healed
     assert "broken on purpose" not in shown(stack) and not_ready(stack) == []
+
+
+@pytest.mark.long
+def test_a_damaged_page_shows_and_heals(stack: LiveStack) -> None:
+    stack.sql(
+        "galera1", "create table sbtest.page (id int primary key) engine=innodb; insert into sbtest.page values (7)"
+    )
+    stack.sql_until("galera3", "select id from sbtest.page", "7")
+    words = ["--fault", "corruption", "--target", "galera3", "--options", "file=sbtest/page page=3"]
+    sandbox("fault", "-n", stack.name, *words)
+    try:
+        assert "broken on purpose: corruption on galera3" in shown(stack)
+    finally:
+        sandbox("heal", "-n", stack.name)
+    assert not_ready(stack) == [] and stack.sql("galera3", "select id from sbtest.page") == "7"
+    stack.sql("galera1", "drop table sbtest.page")
+
+
+@pytest.mark.long
+def test_a_delay_shows_and_heals_where_the_kernel_can(stack: LiveStack) -> None:
+    before_s = answer_s(stack, "galera1")
+    done = sandbox(
+        "fault", "-n", stack.name, "--fault", "delay", "--target", "galera1", "--options", "delay_ms=300", check=False
+    )
+    if done.returncode == 3:
+        assert "the engine's kernel has no netem" in done.stderr
+        return
+    try:
+        assert done.returncode == 0 and answer_s(stack, "galera1") > before_s + 0.25, done.stderr
+    finally:
+        sandbox("heal", "-n", stack.name)
+    assert answer_s(stack, "galera1") < before_s + 0.25
+
+
+def answer_s(stack: LiveStack, node: str) -> float:
+    """How long a new connection takes from the client node to get its answer, the quickest of three."""
+
+    def once() -> float:
+        began = time.monotonic()
+        stack.from_client(node, "select 1")
+        return time.monotonic() - began
+
+    return min(once() for _ in range(3))
 
 
 def test_a_crashed_server_refuses_and_a_lost_host_says_nothing(stack: LiveStack) -> None:

@@ -1,23 +1,41 @@
-"""Trials that are killed at random moments, and the guard with them: nothing stays broken, on real servers."""
+"""Trials that are interrupted or killed at random moments, some with their guard: nothing stays broken."""
 
+import json
 import os
 import random
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
-from integration.live import SANDBOX, LiveStack, live_stack, run, sandbox
+from integration.live import CHECKOUT, SANDBOX, LiveStack, leftovers, live_stack, run, run_statuses, sandbox
+from integration.test_disks import loop_devices
 from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.long]
 MOMENTS = 20
 LATEST_S = 14.0
 """After the start: a trial breaks something 8 to 9 s after it, and heals it after 4 more."""
-FAULTS = ("server-crash", "host-loss", "hang", "unplug", "partition", "loss", "slow-node", "graceful")
+FAULTS = (
+    "server-crash",
+    "host-loss",
+    "hang",
+    "unplug",
+    "partition",
+    "loss",
+    "reset",
+    "bandwidth",
+    "slow-node",
+    "graceful",
+)
+OF_A_DISK = ("disk-full", "slow-disk", "power-loss", "out-of-memory")
+ENDED_S = 90
+"""A trial that Ctrl-C ends heals first, and a server that lost its power may take its time."""
 STATE = "{{.State.Status}} {{.HostConfig.Memory}} {{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}"
 WEIGHT = "{{.HostConfig.CpuShares}}"
 PROCESSORS = "{{.HostConfig.NanoCpus}}"
@@ -28,6 +46,14 @@ def stack() -> Iterator[LiveStack]:
     """One cluster behind a proxy, healed after each moment."""
     with live_stack("galera3+haproxy") as live:
         yield live
+
+
+@pytest.fixture(scope="module")
+def on_a_disk() -> Iterator[LiveStack]:
+    """A server whose data have a disk of their own."""
+    with live_stack("mysql@9.7", "--disk", "ext4:1g") as live:
+        yield live
+    assert loop_devices(live.name) == []
 
 
 def inspected(stack: LiveStack, template: str) -> dict[str, str]:
@@ -61,17 +87,23 @@ def guards(stack: LiveStack) -> list[int]:
     return [int(number) for number in shown.split()]
 
 
-def killed_trial(stack: LiveStack, draw: random.Random) -> str:
-    """Starts a trial and kills it at a random moment, every other time with its guard; what was done, in words."""
-    fault, target, after_s = draw.choice(FAULTS), draw.choice(["writer", "galera2"]), draw.uniform(0.0, LATEST_S)
-    with_guard = draw.random() < 0.5
+def ended_trial(stack: LiveStack, draw: random.Random, faults: Sequence[str]) -> str:
+    """Starts a trial and ends it at a random moment: by Ctrl-C, by KILL, or with its guard by KILL; in words what."""
+    fault, after_s, way = draw.choice(faults), draw.uniform(0.0, LATEST_S), draw.choice(("Ctrl-C", "KILL", "both"))
+    target = draw.choice(["writer", stack.servers[-1]])
     words = [str(SANDBOX), "trial", "-n", stack.name, "--fault", fault, "--target", target, "--seconds", "4"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
         time.sleep(after_s)  # the moment itself: nothing is waited for
-        for number in guards(stack) if with_guard else []:
+        for number in guards(stack) if way == "both" else []:
             os.kill(number, signal.SIGKILL)
-        process.kill()
-    return f"{fault} on {target}, killed after {after_s:.2f} s" + (", with its guard" if with_guard else "")
+        if way == "Ctrl-C":
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(ENDED_S)
+        else:
+            process.kill()
+    return f"{fault} on {target}, ended after {after_s:.2f} s by {way}"
 
 
 def wait_for_guards(stack: LiveStack) -> None:
@@ -82,15 +114,16 @@ def wait_for_guards(stack: LiveStack) -> None:
         time.sleep(0.1)
 
 
-def test_nothing_stays_broken_whenever_a_trial_is_killed(stack: LiveStack) -> None:
+def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
+    """So many trials, after each of which the stack is as it was."""
     seed = random.SystemRandom().randrange(1 << 32)
-    draw, moments = random.Random(seed), list[str]()
+    draw, done = random.Random(seed), list[str]()
     client_image = run(["docker", "inspect", "-f", "{{.Config.Image}}", stack.container("client1")]).stdout.strip()
     before = inspected(stack, STATE)
     clean = {node: rules(stack, node, client_image) for node in stack.servers}
-    for _ in range(MOMENTS):
-        moments.append(killed_trial(stack, draw))
-        what = f"seed {seed}: {'; '.join(moments)}"
+    for _ in range(moments):
+        done.append(ended_trial(stack, draw, faults))
+        what = f"seed {seed}: {'; '.join(done)}"
         wait_for_guards(stack)
         sandbox("heal", "-n", stack.name)
         shown = sandbox("ps", "--name", stack.name).stdout
@@ -99,4 +132,56 @@ def test_nothing_stays_broken_whenever_a_trial_is_killed(stack: LiveStack) -> No
         assert set(inspected(stack, WEIGHT).values()) <= {"0", "1024"}, what
         assert {int(cpus) % 1_000_000_000 for cpus in inspected(stack, PROCESSORS).values()} == {0}, what
         assert helpers(stack) == [], what
+        assert not any(ballast(stack, node) for node in stack.servers), what
     assert {node: rules(stack, node, client_image) for node in stack.servers} == clean, what
+
+
+def ballast(stack: LiveStack, node: str) -> str:
+    """Files that a fault has left in the data directory."""
+    return run(
+        ["docker", "exec", stack.container(node), "sh", "-c", "ls -A /var/lib/mysql | grep ^.sandbox-b"], False
+    ).stdout
+
+
+def test_nothing_stays_broken_whenever_a_trial_is_ended(stack: LiveStack) -> None:
+    end_trials(stack, MOMENTS, FAULTS)
+
+
+def test_nothing_stays_on_a_disk_whenever_a_trial_is_ended(on_a_disk: LiveStack) -> None:
+    end_trials(on_a_disk, MOMENTS // 2, OF_A_DISK)
+
+
+TRIALS = """\
+title: A crash, with and without a proxy
+question: Does a killed matrix of trials resume?
+common: {profile: "mysql@9.7+replica1", faults: [{at: 4s, fault: hang, for: 4s}]}
+factors:
+  way: {direct: {}, haproxy: {add: haproxy}}
+baseline: {way: direct}
+depth: restart
+blocks: 2
+metrics: [rto_ms]
+"""
+
+
+@pytest.mark.alone
+def test_a_killed_matrix_of_trials_resumes_and_leaves_nothing(tmp_path: Path) -> None:
+    file = tmp_path / f"m{uuid.uuid4().hex[:8]}.yaml"
+    file.write_text(TRIALS)
+    words = [str(SANDBOX), "matrix", "--matrix", str(file)]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        broken = 0
+        for line in process.stderr:
+            broken += "hang on mysql1" in line
+            if broken == 2:  # the second trial, while its fault is in effect
+                break
+        process.kill()
+    (manifest,) = (CHECKOUT / "results").glob(f"2*-matrix-{file.stem}/manifest.json")
+    before = {name: status for name, status in run_statuses(manifest.parent).items() if status == "ok"}
+    done = run(words, check=False, timeout_s=900)
+    after = run_statuses(manifest.parent)
+    assert before.items() <= after.items() and len(after) == 6 and manifest.parent.name in done.stdout, done.stderr
+    key = json.loads(manifest.read_text())["matrix"]["key"][:6]
+    for variant in ("variant1", "variant2", "canary"):
+        assert not leftovers(f"sandbox.stack={project_name(f'matrix-{key}-{variant}')}")
