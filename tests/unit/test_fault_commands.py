@@ -174,7 +174,7 @@ def test_the_same_fault_twice_is_refused_until_it_is_healed(docker: Engine, proj
     code, _, err = typed("fault", "--fault", "hang", "--target", "mysql1")
     assert code == ExitCode.BAD_INPUT
     assert err == [
-        "mysql1 has the fault hang already", "the heal of the first would end the second, too", "try: make heal",
+        "mysql1 has the fault hang already", "one of the two would end the other", "try: make heal",
     ]  # fmt: skip
     assert not docker.done() and broken(project) == ["hang on mysql1"]
     assert typed("fault", "--fault", "hang", "--target", "replica1")[0] == ExitCode.OK

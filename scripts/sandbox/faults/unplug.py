@@ -13,6 +13,7 @@ class Unplug(Fault):
     """The node loses the network: connections hang without RST; plugged in again, it may have another address."""
 
     kinds: ClassVar[frozenset[Kind]] = NODES
+    holds_device: ClassVar[bool] = True
 
     def befalls_host(self) -> bool:
         return True

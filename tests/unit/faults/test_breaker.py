@@ -313,6 +313,13 @@ def test_a_second_fault_that_ends_the_same_node_is_refused(stack: FakeStack) -> 
     assert not end_together("hang", "server-crash") and not end_together("by-hand", "host-loss")
 
 
+def test_faults_of_a_nodes_device_do_not_go_together() -> None:
+    """A device has one discipline at its root, and a node that is plugged in again has another device."""
+    device = ("bandwidth", "delay", "unplug")
+    assert all(end_together(one, other) for one in device for other in device)
+    assert not any(end_together(one, other) for one in device for other in ("partition", "loss", "hang", "slow-disk"))
+
+
 def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack: FakeStack, log: list[str]) -> None:
     stack.name = "b"
     breaker = injected(stack, request("hang"))

@@ -224,7 +224,7 @@ def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
     for each in there:
         if end_together(each.fault, request.fault):
             what = f"{each.node} has the fault {each.fault} already"
-            known = "the heal of the first would end the second, too"
+            known = "one of the two would end the other"
             raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
 
 

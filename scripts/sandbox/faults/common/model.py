@@ -56,6 +56,8 @@ class Fault(BaseModel, ABC):
     """Whether its heal works inside the container, which must not be paused then."""
     lives_in_container: ClassVar[bool] = False
     """Whether it ends with the container, and not with its data: a trial injects it again into one that restarts."""
+    holds_device: ClassVar[bool] = False
+    """Whether it changes the device of the node's network, or takes it away: two such faults end each other."""
     same_before: ClassVar[bool] = False
     """Whether `before` reads the same whatever the options are."""
 

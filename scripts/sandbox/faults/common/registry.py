@@ -41,8 +41,10 @@ def fault_named(word: str, options: Mapping[str, OptionValue] | None = None) -> 
 
 
 def end_together(one: str, other: str) -> bool:
-    """Whether the heal of one fault ends the other on the same node: an equal one, or it starts what both ended."""
-    return one == other or (_starts_node(one) and _starts_node(other))
+    """Whether one fault ends with the other on the same node: an equal one, or both end it, or change its device."""
+    kinds = [fault_files().get(word) for word in (one, other)]
+    same_device = all(kind is not None and kind.holds_device for kind in kinds)
+    return one == other or same_device or (_starts_node(one) and _starts_node(other))
 
 
 def _starts_node(word: str) -> bool:

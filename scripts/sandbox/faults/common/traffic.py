@@ -16,6 +16,7 @@ class TrafficFault(Fault):
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     lives_in_container: ClassVar[bool] = True
+    holds_device: ClassVar[bool] = True
     discipline: ClassVar[str]
 
     @abstractmethod
