@@ -1,5 +1,6 @@
 """Rejoining: a server that neither writes for its group nor follows it becomes a replica of its writer."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import Field
@@ -32,17 +33,20 @@ class Rejoin(Action):
         if writer is None:
             raise ActionRefusedError("there is no writer to rejoin", "a group needs one server that takes writes")
         others = [node for node in operation.servers if node.name != writer.name and operation.answers(node)]
-        apart = [each for each in (Replica(operation, node) for node in others) if _is_apart(each, writer)]
+        apart = _all_apart([Replica(operation, node) for node in others], others, writer)
         for each in apart:
             each.become_read_only()  # else it could take another write once it was compared
-            extra = Replica(operation, writer).lacks(each.held())
-            if extra:
-                raise ActionRefusedError(f"{each.name} holds what {writer.name} lacks: {extra}", "it must be rebuilt")
-        password = replication_password(operation) if apart else ""
-        for each in apart:
+        extra = {each.name: beyond for each in apart if (beyond := Replica(operation, writer).lacks(each.held()))}
+        able = [each for each in apart if each.name not in extra]
+        password = replication_password(operation) if able else ""
+        for each in able:
             each.follow(writer, password)
+        for each in able:
             self._check(operation, each)
-        return f"rejoined: {', '.join(each.name for each in apart)}" if apart else "every server is in its place"
+        if extra:
+            text = "; ".join(f"{name} holds what {writer.name} lacks: {beyond}" for name, beyond in extra.items())
+            raise ActionRefusedError(text, "it must be rebuilt")
+        return f"rejoined: {', '.join(each.name for each in able)}" if able else "every server is in its place"
 
     def _check(self, operation: Operation, replica: Replica) -> None:
         """MariaDB finds out at the source whether the histories are one."""
@@ -58,6 +62,16 @@ class Rejoin(Action):
             raise ActionRefusedError(f"{replica.name} cannot follow: {status.error}", "its history is not the writer's")
         if status.error:
             raise ActionRefusedError(f"{replica.name} does not follow yet: {status.error}", "it tries again by itself")
+        if not status.is_receiving:
+            known = f"no answer of its source within {_START_LIMIT_S:g} s; it tries again by itself"
+            raise ActionRefusedError(f"{replica.name} does not follow yet", known)
+
+
+def _all_apart(replicas: Sequence[Replica], nodes: Sequence[StackNode], writer: StackNode) -> list[Replica]:
+    """Those that are apart, and those that follow one of them."""
+    apart = [each for each in replicas if _is_apart(each, writer)]
+    lost = {node.host for node in nodes if node.name in {each.name for each in apart}}
+    return [each for each in replicas if each in apart or each.status().source in lost]
 
 
 def _is_apart(replica: Replica, writer: StackNode) -> bool:

@@ -52,6 +52,25 @@ def test_one_that_cannot_reach_the_writer_yet_keeps_trying(clock: Clock) -> None
     assert "RESET" not in stack.given[-1][1] and clock.now > 110
 
 
+def test_one_that_gets_no_answer_of_the_writer_has_not_rejoined(clock: Clock) -> None:
+    """The writer's host drops its packets: until the time-out the receiver connects, without an error."""
+    stack = promoted()
+    shown = iter([dict[str, str]()])
+    stack.says["mysql1", "SHOW REPLICA STATUS"] = lambda: next(shown, {"Replica_IO_Running": "Connecting"})
+    assert refused(Rejoin(), operation(stack)).what == "mysql1 does not follow yet" and clock.now > 110
+
+
+def test_one_that_is_refused_keeps_no_other_from_the_writer() -> None:
+    """And a replica of the refused one leaves it, if what it holds allows it."""
+    stack = promoted(held=f"{A}:1-12")
+    stack.says["replica2", "SELECT @@gtid_executed"] = {"held": f"{A}:1-8"}
+    behind = iter([{"Source_Host": "mysql1", "Replica_IO_Running": "Yes"}] * 2)
+    stack.says["replica2", "SHOW REPLICA STATUS"] = lambda: next(behind, {"Replica_IO_Running": "Yes"})
+    error = refused(Rejoin(), operation(stack))
+    assert error.what == f"mysql1 holds what replica1 lacks: {A}:11-12"
+    assert stack.given[-1][0] == "replica2" and "SOURCE_HOST='replica1'" in stack.given[-1][1]
+
+
 def test_a_replica_that_failed_is_not_in_its_place() -> None:
     stack = promoted()
     failed = {"Source_Host": "replica1", "Replica_IO_Running": "No", "Last_IO_Error": "Got fatal error 1236"}
