@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation
 from sandbox.actions.common.replication import Replica
-from sandbox.actions.common.turns import ready_nodes, wait_until_back, writer_last
+from sandbox.actions.common.turns import to_be_ready, wait_until_back, writer_last
 from sandbox.actions.switchover import move_writer
 from sandbox.errors import MachineError
 from sandbox.plan.images import Text, at_least, belongs_to
@@ -42,7 +42,7 @@ class RollingUpgrade(Action):
         order = [node for node in writer_last(operation) if self._is_older(operation, node)]
         if not order:
             raise ActionRefusedError("there is nothing to upgrade", f"every server is {self.to} already")
-        before = ready_nodes(operation)
+        before = to_be_ready(operation)
         for node in order:
             move_writer(operation, node)
             operation.stack.upgrade(node.name, self.to)

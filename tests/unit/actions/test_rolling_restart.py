@@ -64,6 +64,14 @@ def test_one_that_was_not_ready_before_is_not_waited_for() -> None:
     assert RollingRestart().perform(operation(stack)).startswith("restarted in turn")
 
 
+def test_a_server_that_was_away_at_the_beginning_is_waited_for() -> None:
+    """In a cluster no member is ready while one is away: they would be restarted without a wait between them."""
+    stack = group()
+    stack.unready = [{"mysql1", "replica1", "replica2"}, {"replica2"}]
+    error = refused(RollingRestart(ready_limit_s=5), operation(stack))
+    assert error.lines()[:2] == ["it stopped after replica1", "not ready within 5 s: replica2"]
+
+
 def test_it_stops_after_one_that_does_not_come_back() -> None:
     stack = group()
     stack.unready = [set(), {"replica1"}]

@@ -20,6 +20,11 @@ def ready_nodes(operation: Operation) -> set[str]:
     return {node for node, answer in operation.stack.readiness().items() if answer.ready}
 
 
+def to_be_ready(operation: Operation) -> set[str]:
+    """Every server of the group, even where one of them is away when the turns begin; and what else is ready now."""
+    return ready_nodes(operation) | {node.name for node in operation.servers}
+
+
 def in_turn(
     operation: Operation, order: Sequence[StackNode], restart: Callable[[StackNode], object], limit_s: float
 ) -> None:
@@ -27,7 +32,7 @@ def in_turn(
 
     Raises TooLateError where they are not, within the limit.
     """
-    before = ready_nodes(operation)
+    before = to_be_ready(operation)
     for node in order:
         restart(node)
         wait_until_back(operation, node, before, limit_s, time.monotonic())
