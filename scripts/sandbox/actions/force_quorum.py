@@ -30,6 +30,14 @@ _GR = (
 )
 
 
+_RECEIVED = (
+    "SELECT GTID_SUBTRACT(CONCAT_WS(',', NULLIF(@@GLOBAL.gtid_executed, ''),"
+    " (SELECT NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
+    " WHERE channel_name = 'group_replication_applier')), '') AS received"
+)
+"""Both as one set."""
+
+
 class ForceQuorum(Action):
     """Makes the survivors of a lost majority the primary component, from the most advanced of them on.
 
@@ -96,11 +104,16 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
     """
     waiting = [node for node in survivors if Replica(operation, node).run(_GR).get("state") == "ONLINE"]
     able = waiting or list(survivors)
-    first = max(able, key=lambda node: transactions(Replica(operation, node).held()))
+    first = max(able, key=lambda node: transactions(_received(operation, node)))
     if not (waiting and _forced(operation, first, waiting)):
         _bootstrap(Replica(operation, first))
     _wait_for_all(operation, survivors)
     return first.name
+
+
+def _received(operation: Operation, node: StackNode) -> str:
+    """What a member has executed, or has received and executes once it starts: nobody may have more than the first."""
+    return Replica(operation, node).run(_RECEIVED).get("received") or ""
 
 
 def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> bool:

@@ -94,7 +94,7 @@ def members(states: dict[str, str], held: dict[str, str]) -> ScriptedGroup:
 
     for name in states:
         stack.says[name, GR] = partial(state, name)
-        stack.says[name, "SELECT @@gtid_executed"] = {"held": held[name]}
+        stack.says[name, "SELECT GTID_SUBTRACT(CONCAT_WS"] = {"received": held[name]}
         stack.says[name, "SELECT @@group_replication_local_address"] = {"address": f"{name}:13061"}
     return stack
 
