@@ -177,12 +177,20 @@ def test_the_old_source_rejoins_by_gtid_and_the_other_replicas_too(failed_over: 
 
 
 def test_a_history_that_the_source_refuses_is_left_alone_and_not_tried_again(failed_over: Fakes) -> None:
-    failed_over.answers("mariadb1", follower("replica1", receiver="No", error="not in the master's binlog"), "then")
+    error = "Got fatal error 1236 from master: not in the master's binlog"
+    failed_over.answers("mariadb1", follower("replica1", receiver="No", error=error), "then")
     said = failed_over.run("survey", "rejoin mariadb1", "rejoin mariadb1")
     (refusal,) = said
-    assert "mariadb1 cannot follow replica1 and stays read-only: not in the master's binlog" in refusal
+    assert f"mariadb1 cannot follow replica1 and stays read-only: {error}" in refusal
     assert failed_over.changed("mariadb1").count("START SLAVE") == 1
     assert failed_over.changed("mariadb1").endswith("STOP SLAVE; RESET SLAVE ALL")
+
+
+def test_a_source_that_cannot_be_reached_is_tried_again(failed_over: Fakes) -> None:
+    error = "error connecting to master 'replication@replica1:3306': 2003"
+    failed_over.answers("mariadb1", follower("replica1", receiver="Connecting", error=error), "then")
+    said = failed_over.run("survey", "rejoin mariadb1", "rejoin mariadb1")
+    assert len(said) == 2 and failed_over.changed("mariadb1").count("START SLAVE") == 2
 
 
 def test_nobody_is_changed_while_the_source_takes_no_writes(failed_over: Fakes) -> None:

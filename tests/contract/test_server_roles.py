@@ -215,8 +215,10 @@ def test_what_is_neither_says_why_and_how_it_rejoins(stage: Stage) -> None:
         (
             AT_FIRST | {SOURCE: DETACHED},
             SOURCE,
-            "read-only and follows nobody, and no server of its group takes writes",
+            "read-only and follows nobody, and no server of its group takes writes"
+            "; the others follow it: make restart NODE=mysql1",
         ),
+        ({SOURCE: DETACHED}, SOURCE, "read-only and follows nobody, and no server of its group takes writes"),
         (AT_FIRST | {SOURCE: DETACHED}, OTHER, "it follows mysql1, which is read-only and follows nobody"),
         ({OTHER: Server(follows="db7")}, OTHER, "it follows db7, which is no server of its group"),
         ({OTHER: Server(follows=SOURCE, receiver="Connecting")}, OTHER, "receiver Connecting, applier Yes:"),
@@ -247,6 +249,7 @@ def test_a_reader_is_ready_when_it_has_all_that_its_source_holds(stage: Stage) -
         ({PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, PROMOTED, True, "takes writes again"),
         ({SOURCE: DETACHED, PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, PROMOTED, True, "takes writes again"),
         ({PROMOTED: DETACHED}, PROMOTED, None, "read-only until it is known whom these follow: replica2"),
+        ({PROMOTED: DETACHED, OTHER: FOLLOWS_SOURCE}, PROMOTED, None, "read-only until it is known whom these follow"),
         ({PROMOTED: FOLLOWS_SOURCE}, PROMOTED, False, "follows mysql1"),
         ({SOURCE: FOLLOWS_PROMOTED, PROMOTED: WRITABLE}, SOURCE, False, "follows replica1"),
         ({SOURCE: DETACHED, PROMOTED: DETACHED, OTHER: FOLLOWS_PROMOTED}, SOURCE, False, "stays read-only"),
@@ -261,3 +264,27 @@ def test_a_server_that_comes_back_asks_before_it_takes_writes(
     status, said, takes_writes = stage.decide(server)
     assert said.startswith(message)
     assert (status == 0, takes_writes) == (opened is not None, bool(opened))
+
+
+@pytest.mark.parametrize(
+    ("profile", "variable"),
+    [
+        ("mysql@9.7+replica2+semisync", "rpl_semi_sync_source_enabled"),
+        ("mysql@8.0.25+replica2+semisync", "rpl_semi_sync_master_enabled"),
+    ],
+)
+def test_a_server_that_comes_back_waits_for_replicas_if_it_is_the_writer(
+    tmp_path: Path, profile: str, variable: str
+) -> None:
+    """Its file has what it was when the stack began; a replica that waited would wait for nobody."""
+    configs = document(profile)["configs"]
+    role = next(str(config["content"]).replace("$$", "$") for name, config in configs.items() if name.endswith("-role"))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        made = Stage(tmp_path, role, listener.getsockname()[1])
+        for situation, word in (
+            ({PROMOTED: DETACHED, SOURCE: FOLLOWS_PROMOTED, OTHER: FOLLOWS_PROMOTED}, "on"),
+            ({PROMOTED: FOLLOWS_SOURCE, SOURCE: WRITABLE}, "off"),
+        ):
+            made.set(situation)
+            assert made.decide(PROMOTED)[0] == 0
+            assert f"set global {variable} = {word}" in (tmp_path / "asked").read_text()
