@@ -138,6 +138,8 @@ def _lost_writes(history: BankHistory) -> Iterator[str]:
         while version in history.writes and version not in kept:
             kept.add(version)
             version = history.writes[version].get(account, BEGINNING)
+        if version != BEGINNING:  # of an unknown transfer that took effect: what it replaced is not known
+            continue
         for each, replaced in history.writes.items():
             if account in replaced and each not in kept:
                 yield f"account {account} shows nothing of {history.transfers[each]} in the end"
@@ -163,13 +165,28 @@ def _missed(history: BankHistory, account: int, seen: Mapping[int, tuple[int, Ve
 
 
 def _fractured(history: BankHistory) -> Iterator[str]:
-    """A read that shows one half of a transfer and not the other."""
+    """A read that shows one half of a transfer, or of one that this replaced, and not the other."""
     for txn, seen in history.reads:
-        for account, (_, version) in seen.items():
-            halves = history.writes.get(version, {})
-            if any(other != account and _missed(history, other, seen, version) for other in halves):
-                yield f"{txn} shows one half of {history.transfers[version]}"
-                break
+        halves = (
+            version
+            for account, (_, newest) in seen.items()
+            for other, version in _other_halves(history, account, newest, len(seen) - 1)
+            if _missed(history, other, seen, version)
+        )
+        if (half := next(halves, None)) is not None:
+            yield f"{txn} shows one half of {history.transfers[half]}"
+
+
+def _other_halves(history: BankHistory, account: int, version: Version, most: int) -> Iterator[tuple[int, Version]]:
+    """Of what a version of an account contains: each other account, with its newest transfer to or from this one."""
+    known: set[int] = set()
+    passed: set[Version] = set()
+    while len(known) < most and version in history.writes and version not in passed:
+        passed.add(version)
+        for other in history.writes[version].keys() - known - {account}:
+            known.add(other)
+            yield other, version
+        version = history.writes[version].get(account, BEGINNING)
 
 
 def _non_monotonic(history: BankHistory) -> Iterator[str]:

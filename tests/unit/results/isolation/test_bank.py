@@ -88,6 +88,23 @@ def test_a_read_of_one_half() -> None:
     assert found == {"fractured_reads": 1, "stale_reads": 1, "wrong_totals": 1}
 
 
+def test_a_read_of_one_half_of_what_was_replaced_since() -> None:
+    """Account 1 has what the second transfer made of it, so the first one is in it; account 0 shows nothing of it."""
+    bank = Bank()
+    old = bank.state
+    bank.transfer(0, 1)
+    bank.transfer(1, 2)
+    assert bank.read({**bank.state, 0: old[0]}).found == {"fractured_reads": 1, "stale_reads": 1, "wrong_totals": 1}
+
+
+def test_nothing_is_known_of_what_an_unknown_transfer_replaced() -> None:
+    bank = Bank()
+    bank.transfer(0, 1)
+    bank.transfer(0, 1, outcome="info")
+    in_the_end = {**bank.state, 0: (86, 2), 1: (114, 2)}
+    assert bank.read(in_the_end, final=True).found == {}
+
+
 def test_a_read_of_what_was_rolled_back_and_of_what_nobody_wrote() -> None:
     bank = Bank()
     bank.transfer(0, 1, outcome="fail")
