@@ -17,9 +17,9 @@ from sandbox.run import counters, judge
 from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
-from sandbox.run.state import BenchRequest, Run, RunEndedError, followers, open_run, open_stack, prove_settings
+from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack, prove_settings
 from sandbox.run.trial import TRIAL_STEPS
-from sandbox.stack.protocol import RunningStack
+from sandbox.stack.protocol import RunningStack, followers
 from sandbox.workloads.common.model import Event, Outcome, Progress, Session, WorkloadError
 from sandbox.workloads.common.prepared import without_watermark, write_watermark
 

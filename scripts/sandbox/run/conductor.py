@@ -18,8 +18,9 @@ from sandbox.run.ledger import lacking, newest_operation, reachable
 from sandbox.run.operator import Operator
 from sandbox.run.probe import ClockOffset, RunningProbe
 from sandbox.run.schedule import SAME, Step
-from sandbox.run.state import Run, RunEndedError, StepTimes, followers, idle_servers, servers_of_group
+from sandbox.run.state import Run, RunEndedError, StepTimes, idle_servers, servers_of_group
 from sandbox.run.targets import chosen_nodes
+from sandbox.stack.protocol import followers
 from sandbox.workloads.common.model import Progress
 
 PREPARE_S = 1.0

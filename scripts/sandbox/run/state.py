@@ -350,15 +350,6 @@ def writer_for(
     return replace(entry, via="writer", multiplexes=False)
 
 
-def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
-    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
-    members = [server for server in servers if server.kind == "database"]
-    if len(members) < 2 or members[0].topology != "single":
-        return list(servers)
-    first = members[0].name == writer
-    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
-
-
 def servers_of_group(run: Run) -> list[StackNode]:
     """The servers behind the entry point of the run."""
     return [node for node in run.nodes if node.is_server and node.group_index == run.session.entry.group_index]

@@ -30,14 +30,13 @@ from sandbox.run.state import (
     Run,
     RunEndedError,
     TrialRequest,
-    followers,
     idle_servers,
     prove_settings,
     servers_of_group,
 )
 from sandbox.run.trial_result import judge_trial
 from sandbox.stack.naming import name_option
-from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode
+from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode, followers
 
 Started = TypeVar("Started")
 TAIL_S = 6.0

@@ -46,6 +46,15 @@ class StackNode:
         return self.kind in ("database", "replica", "external")
 
 
+def followers(servers: Sequence[StackNode], writer: str) -> list[StackNode]:
+    """Servers of a group that receive its writer's data; among independent ones, the writer and its replicas."""
+    members = [server for server in servers if server.kind == "database"]
+    if len(members) < 2 or members[0].topology != "single":
+        return list(servers)
+    first = members[0].name == writer
+    return [server for server in servers if server.name == writer or (first and server.kind == "replica")]
+
+
 @dataclass(frozen=True, slots=True)
 class EntryPoint:
     """Where the load goes, seen from the client node."""

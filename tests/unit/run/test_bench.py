@@ -14,8 +14,8 @@ from sandbox.plan.model import UserFile
 from sandbox.results.record import CheckRecord, Record
 from sandbox.run import bench as run_module
 from sandbox.run.bench import EXIT_CODES, bench, tool_commit
-from sandbox.run.state import BenchRequest, followers, open_stack
-from sandbox.stack.protocol import EntryPoint, SettingProof
+from sandbox.run.state import BenchRequest, open_stack
+from sandbox.stack.protocol import EntryPoint, SettingProof, followers
 from sandbox.workloads.common.model import Event, Outcome, Parameters, Phase, Progress, Second, Session
 from sandbox.workloads.common.registry import NamedWorkload, find_workload, own_workload
 from sandbox.workloads.sysbench import Sysbench

@@ -3,7 +3,7 @@
 import json
 import queue
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from sandbox.run.state import BenchRequest
 from sandbox.stack.protocol import Stream
 from sandbox.workloads.common.model import Parameters, Progress, WorkloadError, make_parameters
 from sandbox.workloads.common.registry import NamedWorkload, find_workload
-from sandbox.workloads.replica_catch_up import OTHER_S, ReplicaCatchUp
+from sandbox.workloads.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas
 from unit.fake_stack import CLIENT, FakeStack, FakeStream, captured, server
 from unit.workloads.test_sysbench import session_of
 
@@ -88,6 +88,13 @@ def test_it_commits_so_many_transactions_on_the_writer_and_then_waits_for_all_of
     received, started = map(json.loads, stack.appliers.sent)
     assert received["held"] == HELD and started["limit_s"] >= 300
     assert stack.appliers.closed.is_set(), "the appliers run again"
+
+
+def test_a_source_whose_place_was_taken_is_a_replica_like_the_others() -> None:
+    session = session_of(CatchUpStack())
+    moved = replace(session, writer=replace(session.writer, node="replica1"))
+    assert [node.name for node in _replicas(session)] == ["replica1", "replica2"]
+    assert [node.name for node in _replicas(moved)] == ["mysql1", "replica2"]
 
 
 def test_the_usual_verdicts_hold_for_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from sandbox.plan.library import Kind
 from sandbox.results.record import Metrics, PreparationRecord
+from sandbox.stack.protocol import StackNode, followers
 from sandbox.workloads.common.model import (
     Event,
     Outcome,
@@ -72,7 +73,7 @@ class ReplicaCatchUp(Workload):
         return self._measure(at_writer, log)
 
     def _measure(self, session: Session, log: Path) -> Outcome:
-        replicas = [node for node in session.servers if node.kind == "replica"]
+        replicas = _replicas(session)
         if not replicas:
             raise WorkloadError("no replica follows the writer now")
         began_s, limit_s = time.monotonic(), max(LEAST_LIMIT_S, self.transactions // SLOWEST_TPS)
@@ -97,8 +98,7 @@ class ReplicaCatchUp(Workload):
         if not self.read_threads:
             return appliers.start(limit_s, on_wait), Metrics()
         parameters = session.parameters.model_copy(update={"threads": self.read_threads, "seconds": 2 * limit_s})
-        replicas = [node for node in session.servers if node.kind == "replica"]
-        reading = Reading(READS, replace(session, parameters=parameters), replicas, log)
+        reading = Reading(READS, replace(session, parameters=parameters), _replicas(session), log)
         try:
             reading.wait_for_first()
             began_s = time.monotonic()
@@ -124,6 +124,12 @@ class ReplicaCatchUp(Workload):
             catch_up_tps=round((written.transactions or 0) / slowest_s, 2),
             catch_up_s_by_replica=took,
         )
+
+
+def _replicas(session: Session) -> list[StackNode]:
+    """What follows the writer now, such as a source whose place was taken."""
+    others = [node for node in followers(session.servers, session.writer.node) if node.name != session.writer.node]
+    return [node for node in others if node.kind == "replica" or node.topology == "single"]
 
 
 def _counted(session: Session, transactions: int) -> Session:
