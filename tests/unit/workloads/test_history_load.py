@@ -5,10 +5,10 @@ import io
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pymysql
@@ -163,6 +163,50 @@ def test_threads_stand_at_the_entry_point_or_at_every_server(placement: str, nod
     assert [each["name"] for each in request["servers"]] == ["galera1", "galera2"]
     assert (request["isolation"], request["seed"], request["seconds"]) == ("SERIALIZABLE", 7, 3)
     assert PASSWORD not in json.dumps(stack.streamed)
+
+
+def test_a_load_at_the_members_stands_at_each_that_takes_writes(tmp_path: Path) -> None:
+    """Then a read may miss what another member has taken, and a promise of one node does not hold."""
+    members = [server(f"galera{number}", family="mariadb", topology="galera") for number in (1, 2, 3)]
+    stack = FakeStack(members=[*members, server("replica1", "replica"), CLIENT])
+    entry = EntryPoint("galera2", "galera2", 3306, 1, "members", others=("galera1", "galera3"))
+    session = session_of(stack, entry=entry)
+    ListAppend().load(session, "measure", tmp_path / "load.log")
+    assert [each["name"] for each in request_of(stack)["nodes"]] == ["galera2", "galera1", "galera3"]
+    assert ListAppend()._spread(session) and not ListAppend()._spread(replace(session, entry=session.writer))
+
+
+def test_independent_servers_are_not_read(tmp_path: Path) -> None:
+    """The tables are on the writer alone."""
+    stack = FakeStack(members=[server("mysql1"), server("mysql2"), CLIENT])
+    ListAppend().load(session_of(stack), "measure", tmp_path / "load.log")
+    assert [each["name"] for each in request_of(stack)["servers"]] == ["mysql1"]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "looks", "alike"),
+    [
+        (lambda look: max(0, 400 - look), 400, True),  # it applies a write between two looks
+        (lambda look: 1, 302, False),  # 15 s of looks 50 ms apart
+        (lambda look: look, 6002, False),
+    ],
+    ids=["late", "another history", "never done"],
+)
+def test_the_end_is_when_all_hold_the_same_or_nothing_changes_any_more(
+    monkeypatch: pytest.MonkeyPatch, lacks: Callable[[int], int], looks: int, alike: bool
+) -> None:
+    shared, _ = in_client(Bank())
+    now, seen = [0.0], [0]
+
+    def carry_out(link: Any, ops: object) -> int:
+        seen[0] += link.node == "replica1"
+        return lacks(seen[0]) if link.node == "replica1" else 0
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda pause_s: now.append(now.pop() + pause_s))
+    monkeypatch.setattr(shared, "time", clock)
+    links = [SimpleNamespace(node=name, execute=lambda *_: ()) for name in ("mysql1", "replica1")]
+    first, second = shared.agreed(links, SimpleNamespace(all_reads=list, carry_out=carry_out))
+    assert seen[0] == pytest.approx(looks, abs=2) and (first == second) == alike
 
 
 def test_the_warm_up_keeps_no_history_and_judges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,8 @@ class Guarantees:
 
     def _kept(self, anomaly: str) -> str | None:
         """What only a lost update explains, where one may replace a write; else it must be there in any case."""
+        if anomaly == "incompatible_orders" and self.level == "READ-UNCOMMITTED":
+            return None  # what was read may be rolled back
         if anomaly in ("incompatible_orders", "lost_writes") and not self.overwrites:
             return "an acknowledged commit stays, and each write adds to the latest version"
         return self._isolated("lost_updates")
@@ -110,16 +112,20 @@ class Guarantees:
 
 
 def guarantees_of(
-    variables: Mapping[str, Mapping[str, str]], topology: str, spread: bool, overwrites: bool
+    variables: Mapping[str, Mapping[str, str]], topologies: Mapping[str, str], spread: bool, overwrites: bool
 ) -> Guarantees:
-    """From what the sessions answered: node → variable → value. The weakest node counts."""
+    """From what the sessions answered: node → variable → value. The weakest node counts.
+
+    ``topologies``: of the servers; a node that is none of them is a proxy in front of the first one's cluster.
+    """
+    behind = next(iter(topologies.values()), "single")
     nodes = list(variables.values())
     levels: list[Level] = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
     found = [node.get("transaction_isolation") or node.get("tx_isolation", "") for node in nodes]
     return Guarantees(
         level=min((level for level in levels if level in found), key=levels.index, default="READ-UNCOMMITTED"),
         snapshot_isolation=all(node.get("innodb_snapshot_isolation") in ("ON", "1") for node in nodes),
-        causal_reads=all(_causal(node, topology) for node in nodes),
+        causal_reads=all(_causal(node, topologies.get(name, behind)) for name, node in variables.items()),
         spread=spread,
         overwrites=overwrites,
     )

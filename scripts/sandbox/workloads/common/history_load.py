@@ -13,6 +13,7 @@ from pydantic import Field
 from sandbox.results.isolation.history import Anomaly, Txn, read_history
 from sandbox.results.isolation.promises import counted, guarantees_of, verdicts
 from sandbox.results.record import PreparationRecord
+from sandbox.stack.protocol import StackNode, followers
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import folder_of, run_load, ship
 from sandbox.workloads.common.load_output import EngineOutput, parse_line
@@ -27,6 +28,8 @@ from sandbox.workloads.common.model import (
 )
 from sandbox.workloads.common.sql import ask_writer
 
+AGREE_LIMIT_S = 300
+"""How long nodes may take to hold the same in the end, as the client program allows."""
 HISTORY = "history.jsonl"
 SHARED = ("in_client_history.py", "in_client_conflicts.py")
 
@@ -122,7 +125,8 @@ class HistoryLoad(Workload):
             elif second := output.feed(line):
                 session.on_event(second)
 
-        code = run_load(session.stack, session.client, argv, seconds, log, read, lambda line: not _is_event(line))
+        limit_s = seconds + AGREE_LIMIT_S
+        code = run_load(session.stack, session.client, argv, limit_s, log, read, lambda line: not _is_event(line))
         if phase == "measure":
             log.with_name(HISTORY).write_text("".join(f"{line}\n" for line in history), encoding="utf-8")
         outcome = Outcome(argv, output.metrics(), output.failure(code))
@@ -134,24 +138,25 @@ class HistoryLoad(Workload):
         self, outcome: Outcome, session: Session, history: list[str], servers: Mapping[str, Mapping[str, str]]
     ) -> Outcome:
         found = self.anomalies(read_history(history))
-        topology = next((server.topology for server in session.servers if server.topology), "single")
-        guarantees = guarantees_of(servers, topology, self._spread(session), self.overwrites)
+        topologies = {server.name: server.topology or "single" for server in _servers(session)}
+        guarantees = guarantees_of(servers, topologies, self._spread(session), self.overwrites)
         findings = tuple(verdicts(found, guarantees))
         return Outcome(outcome.command, counted(outcome.metrics, found), None, findings)
 
     def _spread(self, session: Session) -> bool:
         """Whether reads may go to another node than writes; of a proxy it is not known."""
-        several = len(session.servers) > 1
-        return several and (self.placement == "all" or session.entry.node != session.writer.node)
+        anywhere = self.placement == "all" or bool(session.entry.others) or session.entry.node != session.writer.node
+        return anywhere and len(_servers(session)) > 1
 
     def _request(self, session: Session, phase: Phase) -> dict[str, Any]:
         entry, parameters = session.entry, session.parameters
         servers = [
             {"name": server.name, "host": server.host, "port": server.port}
-            for server in session.servers
+            for server in _servers(session)
             if server.port is not None
         ]
         at_entry = [{"name": entry.node, "host": entry.host, "port": entry.port}]
+        at_entry += [server for server in servers if server["name"] in entry.others]
         return {
             "nodes": servers if self.placement == "all" else at_entry,
             "servers": servers,
@@ -162,6 +167,12 @@ class HistoryLoad(Workload):
             "isolation": None if self.isolation == "server" else self.isolation,
             "options": self.client_options(),
         }
+
+
+def _servers(session: Session) -> list[StackNode]:
+    """Those that have, or get, what the writer writes; the writer comes first."""
+    found = followers(session.servers, session.writer.node)
+    return sorted(found, key=lambda server: server.name != session.writer.node)
 
 
 def _is_event(line: str) -> bool:

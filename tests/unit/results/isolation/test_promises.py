@@ -13,7 +13,7 @@ PLAIN = {"transaction_isolation": "REPEATABLE-READ"}
 
 def of(variables: dict[str, str], topology: str = "single", spread: bool = False, overwrites: bool = True) -> set[str]:
     """What is promised to be absent."""
-    made = guarantees_of({"n1": variables, "n2": variables}, topology, spread, overwrites)
+    made = guarantees_of({"n1": variables, "n2": variables}, {"n1": topology, "n2": topology}, spread, overwrites)
     return {name for name in ANOMALIES if made.promise(name)}
 
 
@@ -44,14 +44,29 @@ def test_a_client_that_lets_the_server_extend_loses_nothing_at_any_level() -> No
     assert {"lost_writes", "incompatible_orders"} <= of({"transaction_isolation": "READ-COMMITTED"}, overwrites=False)
 
 
+def test_what_is_read_before_its_writer_commits_promises_no_order() -> None:
+    found = of({"transaction_isolation": "READ-UNCOMMITTED"}, overwrites=False)
+    assert "lost_writes" in found and "incompatible_orders" not in found
+
+
+def test_an_asynchronous_replica_waits_for_nothing_before_it_reads() -> None:
+    """MariaDB has wsrep_sync_wait without a provider, too; a proxy is in front of the cluster."""
+    nodes = {name: {**SNAPSHOT, "wsrep_sync_wait": "7"} for name in ("galera1", "galera2", "replica1")}
+    cluster = {"galera1": "galera", "galera2": "galera"}
+    assert not guarantees_of(nodes, {**cluster, "replica1": "single"}, True, True).causal_reads
+    del nodes["replica1"]
+    assert guarantees_of(nodes, cluster, True, True).causal_reads
+    assert guarantees_of({"haproxy1": nodes["galera1"]}, cluster, True, True).causal_reads
+
+
 def test_the_weakest_node_counts() -> None:
     nodes = {"n1": SNAPSHOT, "n2": {"transaction_isolation": "READ-COMMITTED"}}
-    made = guarantees_of(nodes, "galera", True, True)
+    made = guarantees_of(nodes, {"n1": "galera", "n2": "galera"}, True, True)
     assert made == Guarantees("READ-COMMITTED", False, False, True, True)
 
 
 def test_a_broken_promise_fails_and_all_else_is_a_count() -> None:
-    made = guarantees_of({"n1": SNAPSHOT}, "galera", True, True)
+    made = guarantees_of({"n1": SNAPSHOT}, {"n1": "galera"}, True, True)
     found = {"lost_updates": Anomaly.of(["one", "two"]), "stale_reads": Anomaly.of(["three"]), "g0": Anomaly()}
     checks = {check.name: check for check in verdicts(found, made)}
     assert {name: check.verdict for name, check in checks.items()} == {
