@@ -81,10 +81,14 @@ def rules(stack: LiveStack, node: str, client_image: str) -> str:
     ).stdout.replace("eth1", "eth0")
 
 
+def running(pattern: str) -> list[int]:
+    """Process numbers of what runs with such a command line."""
+    return [int(number) for number in run(["pgrep", "-f", pattern], check=False).stdout.split()]
+
+
 def guards(stack: LiveStack) -> list[int]:
     """Process numbers of the guards of this stack's trials."""
-    shown = run(["pgrep", "-f", f"sandbox.faults.common.guard {project_name(stack.name)}"], check=False).stdout
-    return [int(number) for number in shown.split()]
+    return running(f"sandbox.faults.common.guard {project_name(stack.name)}")
 
 
 def ended_trial(stack: LiveStack, draw: random.Random, faults: Sequence[str]) -> str:
@@ -164,20 +168,25 @@ metrics: [rto_ms]
 """
 
 
+def finished_one(stem: str) -> list[Path]:
+    """The manifest of a matrix, once one of its runs is there."""
+    found = (CHECKOUT / "results").glob(f"2*-matrix-{stem}/manifest.json")
+    return [manifest for manifest in found if run_statuses(manifest.parent)]
+
+
 @pytest.mark.alone
 def test_a_killed_matrix_of_trials_resumes_and_leaves_nothing(tmp_path: Path) -> None:
     file = tmp_path / f"m{uuid.uuid4().hex[:8]}.yaml"
     file.write_text(TRIALS)
     words = [str(SANDBOX), "matrix", "--matrix", str(file)]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        broken = 0
-        for line in process.stderr:
-            broken += "hang on mysql1" in line
-            if broken == 2:  # the second trial, while its fault is in effect
-                break
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        end = time.monotonic() + 300
+        while not (manifests := finished_one(file.stem)) or not running("sandbox.faults.common.guard .*matrix-"):
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+        time.sleep(random.uniform(3.0, 9.0))
         process.kill()
-    (manifest,) = (CHECKOUT / "results").glob(f"2*-matrix-{file.stem}/manifest.json")
+    manifest = manifests[0]
     before = {name: status for name, status in run_statuses(manifest.parent).items() if status == "ok"}
     done = run(words, check=False, timeout_s=900)
     after = run_statuses(manifest.parent)
