@@ -184,7 +184,7 @@ def test_a_killed_matrix_of_trials_resumes_and_leaves_nothing(tmp_path: Path) ->
         while not (manifests := finished_one(file.stem)) or not running("sandbox.faults.common.guard .*matrix-"):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.1)
-        time.sleep(random.uniform(3.0, 9.0))
+        time.sleep(random.uniform(3.0, 9.0))  # the moment itself: before the fault, during it, or after its heal
         process.kill()
     manifest = manifests[0]
     before = {name: status for name, status in run_statuses(manifest.parent).items() if status == "ok"}

@@ -35,7 +35,7 @@ _RECEIVED = (
     " (SELECT NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
     " WHERE channel_name = 'group_replication_applier')), '') AS received"
 )
-"""Both as one set."""
+"""What a member has executed and what it has received, as one set."""
 
 
 class ForceQuorum(Action):

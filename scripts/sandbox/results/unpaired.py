@@ -182,9 +182,7 @@ def _plain(
     extremes = [(longest_first, second), (first, longest_second)] if effect else []
     ends = [effect_of_two(metric, *both, sd) for both in extremes]
     still_open = [sum(metric.name in run.censored for run in each) for each in good]
-    if (
-        effect
-    ):  # the adjustment for all comparisons is of the p that holds however long the open trials would have lasted
+    if effect:  # what is adjusted for all comparisons holds however long the open trials would have lasted
         effect = replace(effect, p=max(each.p for each in (effect, *ends)))
     words = {judge(each, each.p).word for each in (effect, *ends) if each}
     lost = sum(run.status == "infra_error" for each in runs for run in each)
