@@ -9,7 +9,7 @@ from sandbox.faults.common.registry import names, refuse_kind
 from sandbox.stack.protocol import ServerRole, StackNode
 
 WORDS = ("writer", "one-reader", "all-readers", "minority", "majority", "all", "proxy")
-_STEP = "try: make fault TARGET=writer"
+_STEP = "try: make ps   (lists the nodes)"
 
 
 @dataclass(frozen=True, slots=True)
