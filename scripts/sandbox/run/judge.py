@@ -95,8 +95,8 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
         return _check("settings_in_effect", "skipped", "the profile has no setting")
     if not wrong:
         return _check("settings_in_effect", "pass", f"{counted(len(proofs), 'proof')} passed")
-    text = "; ".join(f"{p.setting} on {p.node}: expected {p.expected!r}, answered {p.answer!r}" for p in wrong)
-    return _check("settings_in_effect", "fail", text)
+    texts = [f"{each.setting} on {each.node}: expected {each.expected!r}, got {each.answer!r}" for each in wrong]
+    return _check("settings_in_effect", "fail", "; ".join(texts))
 
 
 def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, int], aborted: int = 0) -> CheckRecord:

@@ -100,7 +100,7 @@ class SettingProof:
     node: str
     expected: str
     answer: str | None
-    """None where the node did not answer at all."""
+    """What was printed; an error, where it failed; None where the node does not run."""
 
     @property
     def in_effect(self) -> bool:

@@ -41,6 +41,8 @@ _REMEMBERED = 20
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 PATIENCE_S = 10.0
 """A hanging server must not block the answers of the others."""
+PROOF_LIMIT_S = 30.0
+"""For the proofs of all settings, together: one through a proxy opens more than a hundred connections."""
 _LAST_LOOK_S = 0.1
 """For the answers that have arrived while another node was waited for."""
 UPGRADED = "upgraded"
@@ -146,8 +148,8 @@ class Stack(RunningStack):
                 question = f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
                 if where is not None and where.running:
                     asked.append((key, where, question))
-        answers = self._ask_all(asked)
-        return [SettingProof(*words, answers.get(key)) for key, words in expected.items()]
+        answers = self._answers(asked, PROOF_LIMIT_S)
+        return [SettingProof(*words, _proof_answer(answers.get(key))) for key, words in expected.items()]
 
     def readiness(self) -> dict[str, ReadyAnswer]:
         client = next((each for each in self.members if each.kind == "client" and each.running), None)
@@ -161,27 +163,21 @@ class Stack(RunningStack):
                 asked.append((each.node, *question))
             else:
                 known[each.node] = ReadyAnswer(True, "runs")
-        return known | {node: _ready_answer(answer) for node, answer in self._answers(asked).items()}
+        return known | {node: _ready_answer(answer) for node, answer in self._answers(asked, self.patience_s).items()}
 
     def _ask_all(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, str | None]:
         """(key, container, question to its probe) → answer, or None."""
-        answers = self._answers(questions)
+        answers = self._answers(questions, self.patience_s)
         return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
 
-    def _answers(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, ExecResult]:
-        """(key, container, question to its probe) → how that ended; all clients run in parallel, in one bound."""
+    def _answers(self, questions: Sequence[tuple[str, Container, str]], limit_s: float) -> dict[str, ExecResult]:
+        """(key, container, question to its probe) → how that ended; all run at once, and all within ``limit_s``."""
         pending = [
             (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
             for key, container, question in questions
         ]
-        end_s = time.monotonic() + self.patience_s
-        return {key: self._answer(each, end_s) for key, each in pending}
-
-    def _answer(self, pending: Pending, end_s: float) -> ExecResult:
-        try:
-            return pending.answer(max(_LAST_LOOK_S, end_s - time.monotonic()))
-        except TimeoutError:
-            return ExecResult(124, "", f"no answer within {self.patience_s:g} s")
+        end_s = time.monotonic() + limit_s
+        return {key: _answer_until(end_s, each, limit_s) for key, each in pending}
 
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
@@ -310,6 +306,19 @@ def ready_question(container: Container, client: Container) -> tuple[Container, 
     if via is None:
         return None
     return (client, f"ready-{container.node}") if via == "client" else (container, "ready")
+
+
+def _answer_until(end_s: float, pending: Pending, limit_s: float) -> ExecResult:
+    try:
+        return pending.answer(max(_LAST_LOOK_S, end_s - time.monotonic()))
+    except TimeoutError:
+        return ExecResult(124, "", f"no answer within {limit_s:g} s")
+
+
+def _proof_answer(answer: ExecResult | None) -> str | None:
+    if answer is None:
+        return None
+    return answer.stdout.strip() if answer.code == 0 else answer.last_error or "no answer"
 
 
 def _ready_answer(answer: ExecResult) -> ReadyAnswer:

@@ -91,7 +91,7 @@ def test_a_setting_not_in_effect_fails_before_any_load(tmp_path: Path) -> None:
     stack = FakeStack(proofs=[SettingProof("threadpool", "mysql1", "ON", "OFF")])
     record, _, _ = run_bench(stack, tmp_path)
     assert record.status == "failed" and EXIT_CODES[record.status] is ExitCode.FAILED
-    assert "threadpool on mysql1: expected 'ON', answered 'OFF'" in str(record.reason)
+    assert "threadpool on mysql1: expected 'ON', got 'OFF'" in str(record.reason)
     assert not stack.streamed and record.metrics.tps is None
 
 

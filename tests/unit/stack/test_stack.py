@@ -86,6 +86,25 @@ def test_a_setting_is_proved_where_it_applies(docker: FakeDocker) -> None:
     assert (proofs["fancy"].node, proofs["fancy"].expected, proofs["fancy"].answer) == ("balancer1", "fancy", "plain")
 
 
+def test_a_proof_that_fails_says_why(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+cloning+balancer+fancy")
+    docker.on("mysql1 sh /sandbox/probe proof-cloning", answer(code=1, stderr="Traceback\nERROR 1045: Access denied\n"))
+    docker.on("client1 sh /sandbox/probe proof-fancy-balancer1", answer("fancy", code=1))
+    proofs = {proof.setting: proof for proof in stack.prove_settings()}
+    assert (proofs["cloning"].answer, proofs["fancy"].answer) == ("ERROR 1045: Access denied", "no answer")
+    assert not (proofs["cloning"].in_effect or proofs["fancy"].in_effect)
+    docker.state("mysql1", "exited")
+    assert {proof.setting: proof.answer for proof in stack.refreshed().prove_settings()}["cloning"] is None
+
+
+def test_proofs_that_hang_share_a_bound_of_their_own(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.stack.stack.PROOF_LIMIT_S", 0.3)
+    docker.on("sh /sandbox/probe proof-", HANGS)
+    stack, began = running_stack(docker, "mysql+cloning+balancer+fancy"), time.monotonic()
+    assert {proof.answer for proof in stack.prove_settings()} == {"no answer within 0.3 s"}
+    assert time.monotonic() - began < 1
+
+
 def test_where_a_node_is_asked_whether_it_is_ready(docker: FakeDocker) -> None:
     stack = running_stack(docker, "cluster3+router")
     client, server, router = stack.client, stack.container("cluster1"), stack.container("router1")
