@@ -11,7 +11,7 @@ import typer
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, chosen, either, place, show
 from sandbox.console import LiveLine, ProgressDisplay, second_text
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, SandboxError, counted
 from sandbox.experiment.definition import Cell, Matrix
 from sandbox.experiment.estimate import Estimate, estimate
 from sandbox.experiment.file import matrix_path, read_matrix
@@ -36,7 +36,7 @@ _BOUNDS = {
 }
 """The least and the most that each may be."""
 
-_SHOWN_STEPS = ("start", "host check")
+_SHOWN_STEPS = ("start", "host check", "repeat")
 """The steps of a matrix's runs that are shown; the others take a moment."""
 
 
@@ -209,7 +209,7 @@ def _size(resolved: Resolved, expected: Estimate) -> list[str]:
         lines += [f"about {duration(expected.seconds)} remaining"]
     else:
         lines[0] += f", about {duration(expected.seconds)}"
-    lines.append(f"{tests} comparisons at once: a single difference among them needs {needed} blocks")
+    lines.append(f"{counted(tests, 'comparison')} at once: a single difference among them needs {needed} blocks")
     if blocks < needed:
         lines.append(f"WARNING: with {of_blocks} a single difference cannot be called real (BLOCKS={needed})")
     for name, levels in experiment.left_out.items():

@@ -131,6 +131,7 @@ class _Runner:
             if record.status == "infra_error" and self.resolved.gate:
                 return False
             if probe_was_late(record) and run.name not in again:
+                self.on_event(Progress("repeat", f"{run.cell}, last in its block: {record.reason}"))
                 again.add(run.name)
                 ahead.insert(sum(each.block == run.block for each in ahead), run)
                 continue

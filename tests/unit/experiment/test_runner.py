@@ -14,6 +14,7 @@ from sandbox.results.record import Record
 from sandbox.results.store import ResultFolder
 from sandbox.run import bench
 from sandbox.run.state import Run
+from sandbox.workloads.common.model import Progress
 from unit.experiment.small_matrix import Engine, experiment, records, run
 
 
@@ -93,7 +94,8 @@ def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
             return record
         late -= 1
         metrics = record.metrics.model_copy(update={"lateness_p99_ms": 31.0})
-        result.save(record.model_copy(update={"status": "infra_error", "metrics": metrics}), frozenset())
+        update = {"status": "infra_error", "reason": "it was late", "metrics": metrics}
+        result.save(record.model_copy(update=update), frozenset())
         return result.record(ran[-1])
 
     monkeypatch.setattr(module, "execute", execute)
@@ -103,6 +105,8 @@ def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
     assert len(statuses) == len(result.manifest.runs) == 10
     assert statuses[ran[0]] == ("ok" if times == 1 else "infra_error")
     assert [event.done for event in events if isinstance(event, Advance)] == [0, 0, 1, 2, 3, 4, *range(5, 10)]
+    repeated = [event for event in events if isinstance(event, Progress) and event.step == "repeat"]
+    assert [event.text for event in repeated] == [f"{ran[0].rpartition('.')[0]}, last in its block: it was late"]
 
 
 def test_another_plan_another_host_or_new_begins_afresh(tmp_path: Path) -> None:
