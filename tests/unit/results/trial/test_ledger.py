@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sandbox.results.trial.columns import ACKED, FAILED, UNKNOWN
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import LedgerCounts, OpCount, ReadExample
+from sandbox.results.trial.probe_log import ProbeLog
 from sandbox.results.trial.rows import NodeRows, rows_of
 from unit.results.trial.made_logs import compact, line, log_of, read, seen, steady, write
 
@@ -210,19 +211,30 @@ def test_rows_of_another_form_are_refused(bad: str) -> None:
         rows_of(bad)
 
 
-def test_a_large_ledger_is_judged_quickly() -> None:
-    """100,000 rows on each of three nodes that took the writes in turn, so that no range is longer than one row.
+def scattered(ops: int) -> tuple[ProbeLog, Mapping[str, NodeRows]]:
+    """Rows on three nodes that took the writes in turn, so that no range is longer than one row."""
+    lines = [line("i", op, "pooled", op * 10_000) for op in range(1, ops + 1)]
+    lines += [line("o", op, op * 10_000, op * 10_000 + 3000, "acked", "-", 1) for op in range(1, ops + 1)]
+    text = compact({f"db{host}": range(host, ops + 1, 3) for host in (1, 2, 3)}, {17: 2})
+    return log_of(lines), {node: rows_of(text) for node in ("db1", "db2", "db3")}
 
-    About 0.4 s of one core.
-    """
-    lines = [line("i", op, "pooled", op * 10_000) for op in range(1, 100_001)]
-    lines += [line("o", op, op * 10_000, op * 10_000 + 3000, "acked", "-", 1) for op in range(1, 100_001)]
-    log = log_of(lines)
-    text = compact({f"db{host}": range(host, 100_001, 3) for host in (1, 2, 3)}, {17: 2})
-    begin = time.process_time()
-    judged = Ledger(log, {node: rows_of(text) for node in ("db1", "db2", "db3")}, "db1")
-    counts = judged.counts(split_brain(judged, [(5e8, "db1")], 1e5))
-    assert time.process_time() - begin < 1
+
+def timed(log: ProbeLog, rows: Mapping[str, NodeRows]) -> tuple[LedgerCounts, float]:
+    """The counts, and the processor time that they took, in s: the least of three."""
+    times = []
+    for _ in range(3):
+        begin = time.process_time()
+        ledger = Ledger(log, rows, "db1")
+        counts = ledger.counts(split_brain(ledger, [(5e8, "db1")], 1e5))
+        times.append(time.process_time() - begin)
+    return counts, min(times)
+
+
+def test_the_time_to_judge_a_ledger_grows_as_its_rows_do() -> None:
+    """100,000 rows on each of three nodes take about 0.4 s of one core; no limit in seconds holds on every machine."""
+    _, few_s = timed(*scattered(10_000))
+    counts, many_s = timed(*scattered(100_000))
+    assert many_s < 30 * few_s, f"ten times the rows took {many_s / few_s:.0f} times as long"
     assert counts.rows == dict.fromkeys(("db1", "db2", "db3"), 100_001) and counts.duplicate is not None
     assert counts.lost == OpCount(count=0, examples=()) and counts.duplicate.examples == (17,)
 
