@@ -131,11 +131,15 @@ class Sysbench(SysbenchLoad):
         if self.tables_per_member and tables < members:
             what, step = f"TABLES={tables} is too few for {members} members", f"try: make bench TABLES={members}"
             raise SandboxError(what, "with tables_per_member each of them has tables of its own", step)
+        self.ship_scripts(session)
+        return super().prepare(session, log)
+
+    def ship_scripts(self, session: Session) -> None:
+        """Writes what is not sysbench's own into the client node. Raises SandboxError (exit 4)."""
         if self.text is not None:
             ship(session.stack, session.client, self._files)
-        if wrapped := self._wrapped(session):
+        if wrapped := self.wrapped(session):
             ship(session.stack, session.client, wrapped)
-        return super().prepare(session, log)
 
     def data_needed(self, parameters: Parameters) -> PreparedData | None:
         """As many rows as TABLES and ROWS say, where the script uses them."""
@@ -170,7 +174,7 @@ class Sysbench(SysbenchLoad):
 
     def load_argv(self, session: Session) -> list[str]:
         """The script, or its wrapper where there is one."""
-        wrapped = self._wrapped(session)
+        wrapped = self.wrapped(session)
         script = f"{folder_of(wrapped)}/{WRAPPER}" if wrapped else self._path
         return self._argv(script, session.entry, session.parameters, session.parameters.threads)
 
@@ -205,11 +209,15 @@ class Sysbench(SysbenchLoad):
         """The script's name, or the path of the user's own script in the client node."""
         return self.script if self.text is None else f"{folder_of(self._files)}/{self.script}"
 
-    def _wrapped(self, session: Session) -> Mapping[str, str]:
+    def wrapped(self, session: Session) -> Mapping[str, str]:
         """The script around it: sysbench 1.0 has no Zipf's distribution, and knows nothing of several members."""
         before = ["zipfian"] if session.parameters.distribution == "zipfian" else []
+        return wrapper(self._path, list(map(_lua, before)), self.lua_after(session))
+
+    def lua_after(self, session: Session) -> list[str]:
+        """The Lua that runs after the script, and can replace its functions."""
         after = ["member_tables"] if self.tables_per_member else []
-        return wrapper(self._path, before, [*after, *(["conflict_codes"] if session.entry.others else [])])
+        return list(map(_lua, [*after, *(["conflict_codes"] if session.entry.others else [])]))
 
     def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]
@@ -225,12 +233,12 @@ class Sysbench(SysbenchLoad):
 def wrapper(script: str, before: Sequence[str], after: Sequence[str]) -> Mapping[str, str]:
     """Files (path → text) whose WRAPPER runs a script between others; none where there are no others.
 
-    ``script``: a name that sysbench knows, or a path in the client node; the others are files of ``common/``.
+    ``script``: a name that sysbench knows, or a path in the client node; the others are text.
     """
     if not (before or after):
         return {}
     call = "dofile" if script.endswith(".lua") else "require"
-    return {WRAPPER: "".join([*map(_lua, before), f'{call}("{script}")\n', *map(_lua, after)])}
+    return {WRAPPER: "".join([*before, f'{call}("{script}")\n', *after])}
 
 
 def _lua(name: str) -> str:

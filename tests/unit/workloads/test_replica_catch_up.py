@@ -13,10 +13,20 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.run.bench import bench
 from sandbox.run.judge import load_alone, load_reached
 from sandbox.run.state import BenchRequest
-from sandbox.stack.protocol import Stream
-from sandbox.workloads.common.model import Parameters, Progress, WorkloadError, make_parameters
+from sandbox.stack.protocol import ExecResult, Stream
+from sandbox.workloads.common.model import (
+    Parameters,
+    Progress,
+    Second,
+    WorkloadError,
+    make_parameters,
+    second_ends,
+)
 from sandbox.workloads.common.registry import NamedWorkload, find_workload
-from sandbox.workloads.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas
+from sandbox.workloads.common.sysbench_output import parse_second
+from sandbox.workloads.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, reading
+from sandbox.workloads.replica_catch_up.reading import Reading
+from sandbox.workloads.sysbench import WRAPPER
 from unit.fake_stack import CLIENT, FakeStack, FakeStream, captured, server
 from unit.workloads.test_sysbench import session_of
 
@@ -58,6 +68,12 @@ class CatchUpStack(FakeStack):
     script: Sequence[Sequence[Any]] = ((({"stopped": True}),), ({"received": True},), (*TOOK, DONE), ())
     appliers: ApplierStream | None = None
     answers: dict[str, list[list[Any]]] = field(default_factory=lambda: {"SELECT @@GLOBAL.gtid": [[HELD]]})
+
+    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+        if argv[0] == "rm":
+            self.ran.append(list(argv))
+            return ExecResult(0, "", "")
+        return super().run(node, argv, stdin, timeout_s)
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         if argv[0] == "python3" and "SQL_THREAD" in argv[2]:
@@ -112,16 +128,45 @@ def test_the_warm_up_is_a_load_with_running_appliers(tmp_path: Path) -> None:
 def test_reads_go_to_every_replica_and_give_the_throughput(tmp_path: Path) -> None:
     stack = CatchUpStack()
     metrics = measured(stack, tmp_path, read_threads=3).metrics
-    (reads,) = [argv for argv in stack.streamed if "oltp_read_only" in argv]
-    assert {"--mysql-host=replica1,replica2", "--threads=3"} <= set(reads)
+    (reads,) = [argv for argv in stack.streamed if "--mysql-host=replica1,replica2" in argv]
+    assert "--threads=3" in reads and 'require("oltp_read_only")' in stack.shipped[WRAPPER]
     assert metrics.tps is None, "no whole second of reads lay between start and end of this catch-up"
-    assert metrics.queries is not None and metrics.queries > 7040
+    (written,) = {measured(CatchUpStack(), tmp_path).metrics.queries}
+    assert metrics.queries == 2 * written, "those of the writes, and all of the reads"
+    assert stack.ran[-1][:2] == ["rm", "-rf"] and any(word.startswith(stack.ran[-1][2]) for word in reads)
+
+
+def test_seconds_of_reads_that_arrive_late_and_in_a_bunch_keep_their_place(tmp_path: Path) -> None:
+    reading = Reading(session_of(CatchUpStack()), TWO[1:3], tmp_path / "load.log")
+    reading.stop()
+    second = Second("measure", 1, 3, 0.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
+    arrivals = [101.0, 105.0, 105.0, 105.0, 105.0]
+    reading._seconds = [(at_s, replace(second, second=n, tps=10.0 * n)) for n, at_s in enumerate(arrivals, 1)]
+    assert second_ends(reading._seconds) == [101, 102, 103, 104, 105] and second_ends([]) == []
+    assert reading.tps(100.9, 104.1) == 30.0, "of the seconds that ended at 102, 103 and 104"
+    assert reading.tps(100.9, 101.5) is None
+
+
+def test_reads_that_do_not_end_are_ended_and_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Endless(FakeStream):
+        def lines(self) -> Iterator[str]:
+            line = next(each for each in captured("conflicts-mysql-9.7") if parse_second(each, "measure", 0))
+            while not self.closed.wait(0.01):
+                yield line
+
+    class HungReads(CatchUpStack):
+        def stream(self, node: str, argv: Sequence[str]) -> Stream:
+            return Endless([]) if "--threads=3" in argv else super().stream(node, argv)
+
+    monkeypatch.setattr(reading, "_END_LIMIT_S", 0.1)
+    with pytest.raises(WorkloadError, match=r"did not end within 0\.1 s"):
+        measured(HungReads(), tmp_path, read_threads=3)
 
 
 def test_reads_that_fail_are_a_failure(tmp_path: Path) -> None:
     class RefusedReads(CatchUpStack):
         def stream(self, node: str, argv: Sequence[str]) -> Stream:
-            self.load_lines = captured("refused" if "oltp_read_only" in argv else "conflicts-mysql-9.7")
+            self.load_lines = captured("refused" if "--threads=1" in argv else "conflicts-mysql-9.7")
             return super().stream(node, argv)
 
     stack = RefusedReads()

@@ -116,6 +116,15 @@ class Second:
 Event = Progress | Second
 
 
+def second_ends(arrivals: Sequence[tuple[float, Second]]) -> list[float]:
+    """When each second of one load ended, in s on the clock that their arrivals were read from.
+
+    A line can come late, and several in a bunch, but none comes early: the least delayed one says when the load began.
+    """
+    began_s = min((at_s - second.second for at_s, second in arrivals), default=0.0)
+    return [began_s + second.second for _, second in arrivals]
+
+
 @dataclass(frozen=True)
 class Session:
     """What a workload works with. ``servers`` are the database servers of the entry point's group."""

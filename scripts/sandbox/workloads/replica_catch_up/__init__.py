@@ -27,7 +27,7 @@ from sandbox.workloads.replica_catch_up.appliers import StoppedAppliers
 from sandbox.workloads.replica_catch_up.reading import Reading
 from sandbox.workloads.sysbench import Sysbench
 
-WRITES, READS = Sysbench(script="oltp_write_only"), Sysbench(script="oltp_read_only")
+WRITES = Sysbench(script="oltp_write_only")
 SLOWEST_TPS, LEAST_LIMIT_S = 5, 300
 """A server that commits or applies more slowly than this is given up, but never before LEAST_LIMIT_S."""
 COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 700.0, 1000.0, 700.0
@@ -98,7 +98,7 @@ class ReplicaCatchUp(Workload):
         if not self.read_threads:
             return appliers.start(limit_s, on_wait), Metrics()
         parameters = session.parameters.model_copy(update={"threads": self.read_threads, "seconds": 2 * limit_s})
-        reading = Reading(READS, replace(session, parameters=parameters), _replicas(session), log)
+        reading = Reading(replace(session, parameters=parameters), _replicas(session), log)
         try:
             reading.wait_for_first()
             began_s = time.monotonic()

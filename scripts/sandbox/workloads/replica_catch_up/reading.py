@@ -1,36 +1,56 @@
-"""A read load at the replicas, which ends when it is asked to; its figures come from its one-second lines."""
+"""A read load at the replicas, which ends when it is asked to, with its summary."""
 
 import statistics
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 from sandbox.errors import SandboxError
 from sandbox.stack.protocol import StackNode
-from sandbox.workloads.common.model import Event, Second, Session, Workload, WorkloadError
+from sandbox.workloads.common.in_client import folder_of
+from sandbox.workloads.common.model import Event, Outcome, Second, Session, WorkloadError, second_ends
+from sandbox.workloads.sysbench import Sysbench
 
 _FIRST_LIMIT_S = 60.0
 _END_LIMIT_S = 20.0
+_UNTIL_REMOVED = files(__package__).joinpath("until_removed.lua").read_text(encoding="utf-8")
 
 
-class _EnoughError(Exception):
-    """Ends the load: it has no other end that leaves its figures."""
+class EndableReads(Sysbench):
+    """sysbench's read-only transactions, until `end`."""
+
+    script: str = "oltp_read_only"
+
+    def lua_after(self, session: Session) -> list[str]:
+        """Ends each thread once the script is gone."""
+        return [*super().lua_after(session), _UNTIL_REMOVED]
+
+    def end(self, session: Session) -> None:
+        """Removes the script; each thread ends after the transaction that it is in."""
+        session.stack.run(session.client, ["rm", "-rf", folder_of(self.wrapped(session))])
+
+
+class _OverdueError(Exception):
+    """Ends a load that does not end by itself."""
 
 
 class Reading:
-    """Runs a workload at replicas from its creation to `stop`."""
+    """Reads at replicas from its creation to `stop`. Raises SandboxError (exit 4) where the client node fails."""
 
-    def __init__(self, workload: Workload, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
-        self._workload, self._log = workload, log
+    def __init__(self, session: Session, replicas: Sequence[StackNode], log: Path) -> None:
+        self._reads, self._log = EndableReads(), log
         hosts = ",".join(node.host for node in replicas)  # sysbench spreads its threads over a list
         entry = replace(session.entry, node=replicas[0].name, host=hosts, port=replicas[0].port or 0, multiplexes=False)
         self._session = replace(session, entry=entry, on_event=self._note)
         self._seconds: list[tuple[float, Second]] = []
-        """(our clock, the second that ended then)."""
-        self._first, self._stopping = threading.Event(), threading.Event()
+        """(when it arrived on our clock, a second)."""
+        self._first, self._overdue = threading.Event(), threading.Event()
+        self._outcome: Outcome | None = None
         self._failure: str | None = None
+        self._reads.ship_scripts(self._session)
         self._thread = threading.Thread(target=self._run, name="reading", daemon=True)
         self._thread.start()
 
@@ -40,8 +60,10 @@ class Reading:
             raise WorkloadError(f"the reads at the replicas do not work: {self._failure or 'no answer'}")
 
     def stop(self) -> None:
-        """Ends it within about a second; harmless when repeated."""
-        self._stopping.set()
+        """Ends it when each thread is through its transaction; harmless when repeated."""
+        self._reads.end(self._session)
+        self._thread.join(_END_LIMIT_S)
+        self._overdue.set()
         self._thread.join(_END_LIMIT_S)
 
     def tps(self, began_s: float, ended_s: float) -> float | None:
@@ -51,26 +73,28 @@ class Reading:
         """
         if self._failure:
             raise WorkloadError(f"the reads at the replicas failed: {self._failure}")
-        inside = [second.tps for at_s, second in self._seconds if began_s + 1 <= at_s <= ended_s]
+        timed = zip(second_ends(self._seconds), self._seconds, strict=True)
+        inside = [second.tps for end_s, (_, second) in timed if began_s + 1 <= end_s <= ended_s]
         return round(statistics.mean(inside), 2) if inside else None
 
     @property
-    def queries(self) -> int:
-        """Statements that it has sent, without those of a last second that was cut short."""
-        return round(sum(second.qps for _, second in self._seconds))
+    def queries(self) -> int | None:
+        """Statements that it has sent; None before its end."""
+        return self._outcome.metrics.queries if self._outcome else None
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Second):
             self._seconds.append((time.monotonic(), event))
             self._first.set()
-            if self._stopping.is_set():
-                raise _EnoughError
+            if self._overdue.is_set():
+                raise _OverdueError
 
     def _run(self) -> None:
         try:
-            self._failure = self._workload.load(self._session, "measure", self._log).failure
-        except _EnoughError:
-            pass
+            self._outcome = self._reads.load(self._session, "measure", self._log)
+            self._failure = self._outcome.failure
+        except _OverdueError:
+            self._failure = f"they did not end within {_END_LIMIT_S:g} s"
         except (SandboxError, WorkloadError, TimeoutError, OSError) as error:
             self._failure = str(error)
         self._first.set()
