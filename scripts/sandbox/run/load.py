@@ -16,7 +16,7 @@ from sandbox.errors import SandboxError
 from sandbox.results.record import Metrics
 from sandbox.run.state import Run, RunEndedError, writer_for
 from sandbox.stack.protocol import RunningStack, Stream
-from sandbox.workloads.common.model import Event, Second, WorkloadError
+from sandbox.workloads.common.model import Event, Second, WorkloadError, second_ends
 
 CAPACITY_S = 10
 SHARE = 0.5
@@ -69,8 +69,8 @@ class TrialLoad:
         group = [node for node in run.nodes if node.is_server and node.group_index == self._entry.group_index]
         self._servers = group if self._entry.node in {node.name for node in group} else []
         """Where a load without a proxy can go; none for one through a proxy."""
-        self._seconds: list[tuple[int, float]] = []
-        """(our monotonic clock, ns; transactions of the second that ended there)."""
+        self._starts: list[list[tuple[float, Second]]] = []
+        """By start: (when it arrived on our monotonic clock, s; a second)."""
         self.starts = 0
         self.rate_per_s: int | None = None
         tps = self._capacity()
@@ -90,7 +90,9 @@ class TrialLoad:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("t_ms", "tps"))
-            writer.writerows((round(probe_us(at_ns) / 1000), tps) for at_ns, tps in list(self._seconds))
+            for seconds in map(tuple, self._starts):
+                for end_s, (_, second) in zip(second_ends(seconds), seconds, strict=True):
+                    writer.writerow((round(probe_us(round(end_s * 1e9)) / 1000), second.tps))
 
     def _capacity(self) -> float:
         metrics, failure = self._once(CAPACITY_S, None, "capacity_log", "capacity.log")
@@ -101,6 +103,7 @@ class TrialLoad:
     def _once(self, seconds: int, rate: int | None, word: str, name: str) -> tuple[Metrics, str | None]:
         """One start of the workload: its metrics, and why it failed."""
         run = self._run
+        self._starts.append([])
         given = {"seconds": seconds, "warmup_s": 0, "rate_per_s": rate}
         session = replace(
             run.session,
@@ -126,7 +129,7 @@ class TrialLoad:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Second):
-            self._seconds.append((time.monotonic_ns(), event.tps))
+            self._starts[-1].append((time.monotonic(), event))
 
     def _keep_up(self) -> None:
         failures = 0

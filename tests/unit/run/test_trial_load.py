@@ -212,19 +212,31 @@ def test_starts_that_fail_at_once_come_further_apart(tmp_path: Path, monkeypatch
 
 
 def test_its_seconds_are_kept_on_the_probes_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second of the load beside it arrives late, together with the one after it."""
+    arrivals = {1: [5.0], 2: [7.0, 9.0, 9.0]}
+    now: list[float] = []
+
     class Clock:
-        monotonic = staticmethod(time.monotonic)
-
         @staticmethod
-        def monotonic_ns() -> int:
-            return 5_000_000_000
+        def monotonic() -> float:
+            return now.pop(0) if now else time.monotonic()
 
+    def late(session: Session, log: Path) -> Outcome:
+        start = len(Loads.sessions)
+        for number, at_s in enumerate(arrivals.get(start, ()), 1):
+            now.append(at_s)
+            session.on_event(replace(SECOND, second=number, tps=100.0 * start + number))
+        return good_end if start == 1 else broken_off(session, log)
+
+    good_end = Outcome((), GOOD, None)
     monkeypatch.setattr(module, "time", Clock)
-    Loads.starts = [good, broken_off]
+    Loads.starts = [late]
     load = TrialLoad(run_of(tmp_path))
+    wait_for(lambda: len(Loads.sessions) >= 3)
     load.stop()
     load.save(tmp_path / "load-seconds.csv", lambda ours_ns: ours_ns / 1000 - 2_000_000)
-    assert (tmp_path / "load-seconds.csv").read_text().splitlines() == ["t_ms,tps", "3000,120.0"]
+    lines = (tmp_path / "load-seconds.csv").read_text().splitlines()
+    assert lines == ["t_ms,tps", "3000,101.0", "5000,201.0", "6000,202.0", "7000,203.0"]
 
 
 class Hanging(FakeStream):
