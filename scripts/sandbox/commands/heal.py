@@ -4,7 +4,7 @@ from sandbox.commands.common.options import Json, Name, Timeout, show
 from sandbox.commands.common.viewing import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.faults.common.breaker import heal_recorded
+from sandbox.faults.common.breaker import heal_recorded, release_helpers
 from sandbox.stack import lifecycle
 from sandbox.stack.journal import Breakage, forget_all
 from sandbox.stack.naming import DEFAULT_NAME, AmbiguousStackError, name_option, project_name
@@ -43,6 +43,7 @@ def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int 
         for client in (node for node in stack.nodes() if node.kind == "client"):
             stack.control(client.name).weigh(1)  # a trial that was killed had given it precedence
         lifecycle.start(stack.refreshed(), progress, timeout)
+        release_helpers(stack)
     except KeyboardInterrupt:
         known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"
         raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None

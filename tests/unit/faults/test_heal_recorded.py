@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode
-from sandbox.faults.common.breaker import heal_recorded
+from sandbox.faults.common.breaker import heal_recorded, release_helpers
 from sandbox.stack.journal import Breakage, note_breakage
 from unit.fake_stack import FakeStack
 from unit.faults.breaker_rig import broken
@@ -55,3 +55,8 @@ def test_a_fault_ends_with_its_node(stack: FakeStack, log: list[str]) -> None:
     healed: list[Breakage] = []
     assert heal_recorded(stack, healed.append) is None
     assert [each.node for each in healed] == ["mysql7"] and not log and not broken(stack)
+
+
+def test_helpers_of_every_node_are_removed(stack: FakeStack, log: list[str]) -> None:
+    release_helpers(stack)
+    assert sorted(log) == sorted(f"release {node.name}" for node in stack.nodes())

@@ -244,6 +244,11 @@ def heal_recorded(stack: RunningStack, on_heal: Callable[[Breakage], None]) -> S
     return not_healed(problems, stack.name, lost) if problems or lost else None
 
 
+def release_helpers(stack: RunningStack) -> None:
+    """Removes helpers that a killed trial and its guard have left; for a fault that still needs one it starts again."""
+    _at_once(lambda node: node.release(), [stack.control(node.name) for node in stack.nodes() if node.has_container])
+
+
 def not_healed(problems: Sequence[NotHealed], name: str, lost: Sequence[str] = ()) -> MachineError:
     """The error for faults of a stack that stay. ``lost``: files that cannot be read, each with the reason."""
     texts = [each.text for each, _ in problems] + (
