@@ -76,8 +76,14 @@ case $answer in *'{_NO_ROOM}'* | *copied*) ;; *) echo "$answer" >&2; exit 1 ;; e
 
 
 def _remaining(node: NodeControl) -> str | None:
-    """Removes the ballast, which may have ended the server: then its container starts first."""
-    if has_ended(node):
+    """Removes the ballast, which may have ended the server: then its container starts again.
+
+    Not before: an entrypoint that gives each file to the server's user fails where one vanishes meanwhile.
+    """
+    removing, ended = f"rm -f {_BALLAST} {_PROBE}", has_ended(node)
+    result = node.in_volumes(removing) if ended else answer(node, removing)
+    if result.code:
+        return result.last_error or f"exit code {result.code}"
+    if ended:
         node.start()
-    result = answer(node, f"rm -f {_BALLAST} {_PROBE}")
-    return (result.last_error or f"exit code {result.code}") if result.code else None
+    return None

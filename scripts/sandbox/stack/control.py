@@ -120,12 +120,16 @@ class Control(NodeControl):
         self.unpause()
         self._docker.ask("start", self._id)
 
+    def in_volumes(self, script: str) -> ExecResult:
+        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volumes-from", self._id]
+        return self._docker.answer("run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", script)
+
     def empty_data(self) -> None:
         if not self.state().startswith(("exited", "created")):
             known = f"its container is {self.state()}"
             raise MachineError(f"the data directory of {self.name} is in use", known, "try: make ps")
-        options = ["--network", "none", *helper_options(self._identity), "--user", "0", "--volumes-from", self._id]
-        self._docker.ask("run", "--rm", *options, "--entrypoint", "sh", self._client_image(), "-c", _EMPTYING)
+        if (answer := self.in_volumes(_EMPTYING)).code:
+            raise RefusedError(("run", _EMPTYING), answer)
         # It renews the passwords of a restored directory, and would fail in a new one, which has the right ones.
         self._docker.ask("cp", "-", f"{self._id}:/", stdin=_empty_file(ROTATION_SQL))
 

@@ -36,5 +36,5 @@ class ExternalControl(NodeControl):
     def release(self) -> None:
         pass
 
-    address = signal = pause = unpause = stop = start = empty_data = disconnect = connect = _refuse
+    address = signal = pause = unpause = stop = start = in_volumes = empty_data = disconnect = connect = _refuse
     limits = limit = weigh = execute = in_network = beside_disk = write_limit = _refuse

@@ -184,6 +184,9 @@ class NodeControl(Protocol):
     def start(self) -> None:
         """Starts a container that has ended, without waiting for its server. Harmless when it runs."""
 
+    def in_volumes(self, script: str) -> ExecResult:
+        """Runs ``sh -c script`` as root beside a container that has ended, with its volumes where it has them."""
+
     def empty_data(self) -> None:
         """Removes all that is in the data directory of a container that has ended: it starts as a new one does."""
 

@@ -150,6 +150,10 @@ class FakeNode(NodeControl):
             self.status = "running"
             self._run_server()
 
+    def in_volumes(self, script: str) -> ExecResult:
+        self._called("in_volumes")
+        return self._run("sh", _MOVED.sub(rf"{self.root}\1", script), "bin")
+
     def empty_data(self) -> None:
         self._called("empty_data")
 

@@ -57,6 +57,10 @@ class RecordingNode(NodeControl):
     def start(self) -> None:
         self._act("start")
 
+    def in_volumes(self, script: str) -> ExecResult:
+        self._act("in_volumes")
+        return self.said
+
     def empty_data(self) -> None:
         self._act("empty_data")
 

@@ -46,6 +46,7 @@ def test_a_server_that_a_full_disk_ended_is_in_effect_and_starts_for_the_heal(no
     assert DiskFull().missing_effect(node, scene()) is None
     DiskFull().heal(node, {})
     assert node.whole and not (node.root / "var/lib/mysql/.sandbox-ballast").exists()
+    assert node.calls[-2:] == ["in_volumes", "start"], "an entrypoint that meets a vanishing file fails"
 
 
 def test_a_ballast_that_stays_is_no_heal(node: FakeNode) -> None:
