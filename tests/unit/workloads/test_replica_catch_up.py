@@ -131,20 +131,20 @@ def test_reads_go_to_every_replica_and_give_the_throughput(tmp_path: Path) -> No
     (reads,) = [argv for argv in stack.streamed if "--mysql-host=replica1,replica2" in argv]
     assert "--threads=3" in reads and 'require("oltp_read_only")' in stack.shipped[WRAPPER]
     assert metrics.tps is None, "no whole second of reads lay between start and end of this catch-up"
-    (written,) = {measured(CatchUpStack(), tmp_path).metrics.queries}
+    written = measured(CatchUpStack(), tmp_path).metrics.queries
     assert metrics.queries == 2 * written, "those of the writes, and all of the reads"
     assert stack.ran[-1][:2] == ["rm", "-rf"] and any(word.startswith(stack.ran[-1][2]) for word in reads)
 
 
 def test_seconds_of_reads_that_arrive_late_and_in_a_bunch_keep_their_place(tmp_path: Path) -> None:
-    reading = Reading(session_of(CatchUpStack()), TWO[1:3], tmp_path / "load.log")
-    reading.stop()
+    reads = Reading(session_of(CatchUpStack()), TWO[1:3], tmp_path / "load.log")
+    reads.stop()
     second = Second("measure", 1, 3, 0.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
     arrivals = [101.0, 105.0, 105.0, 105.0, 105.0]
-    reading._seconds = [(at_s, replace(second, second=n, tps=10.0 * n)) for n, at_s in enumerate(arrivals, 1)]
-    assert second_ends(reading._seconds) == [101, 102, 103, 104, 105] and second_ends([]) == []
-    assert reading.tps(100.9, 104.1) == 30.0, "of the seconds that ended at 102, 103 and 104"
-    assert reading.tps(100.9, 101.5) is None
+    reads._seconds = [(at_s, replace(second, second=n, tps=10.0 * n)) for n, at_s in enumerate(arrivals, 1)]
+    assert second_ends(reads._seconds) == [101, 102, 103, 104, 105] and second_ends([]) == []
+    assert reads.tps(100.9, 104.1) == 30.0, "of the seconds that ended at 102, 103 and 104"
+    assert reads.tps(100.9, 101.5) is None
 
 
 def test_reads_that_do_not_end_are_ended_and_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,10 +61,12 @@ class Reading:
 
     def stop(self) -> None:
         """Ends it when each thread is through its transaction; harmless when repeated."""
-        self._reads.end(self._session)
-        self._thread.join(_END_LIMIT_S)
-        self._overdue.set()
-        self._thread.join(_END_LIMIT_S)
+        try:
+            self._reads.end(self._session)
+        finally:
+            self._thread.join(_END_LIMIT_S)
+            self._overdue.set()
+            self._thread.join(_END_LIMIT_S)
 
     def tps(self, began_s: float, ended_s: float) -> float | None:
         """Transactions per second of the whole seconds in a time on our clock; None without such a second.
