@@ -38,9 +38,10 @@ FAULTS = (
 OF_A_DISK = ("disk-full", "slow-disk", "power-loss", "out-of-memory")
 ENDED_S = 90
 """A trial that Ctrl-C ends heals first, and a server that lost its power may take its time."""
-STATE = "{{.State.Status}} {{.HostConfig.Memory}} {{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}"
+STATE = "{{.State.Status}} {{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}"
 WEIGHT = "{{.HostConfig.CpuShares}}"
 PROCESSORS = "{{.HostConfig.NanoCpus}}"
+MEMORY = "{{.HostConfig.Memory}}"
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +130,7 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
     client_image = run(["docker", "inspect", "-f", "{{.Config.Image}}", stack.container("client1")]).stdout.strip()
     before = inspected(stack, STATE)
     clean = {node: rules(stack, node, client_image) for node in stack.servers}
+    unlimited = {"0", run(["docker", "info", "-f", "{{.MemTotal}}"]).stdout.strip()}  # no limit can be taken back
     for _ in range(moments):
         done.append(ended_trial(stack, draw, faults))
         what = f"seed {seed}: {'; '.join(done)}"
@@ -139,6 +141,7 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
         assert inspected(stack, STATE) == before, what
         assert set(inspected(stack, WEIGHT).values()) <= {"0", "1024"}, what
         assert {int(cpus) % 1_000_000_000 for cpus in inspected(stack, PROCESSORS).values()} == {0}, what
+        assert set(inspected(stack, MEMORY).values()) <= unlimited, what
         assert helpers(stack) == [], what
         assert not any(ballast(stack, node) for node in stack.servers), what
     assert {node: rules(stack, node, client_image) for node in stack.servers} == clean, what
