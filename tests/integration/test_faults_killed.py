@@ -41,7 +41,7 @@ ENDED_S = 90
 STATE = "{{.State.Status}} {{range $name, $_ := .NetworkSettings.Networks}}{{$name}}{{end}}"
 WEIGHT = "{{.HostConfig.CpuShares}}"
 PROCESSORS = "{{.HostConfig.NanoCpus}}"
-MEMORY = "{{.HostConfig.Memory}}"
+MEMORY = "{{.HostConfig.Memory}} {{.HostConfig.MemorySwap}}"
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,8 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
     client_image = run(["docker", "inspect", "-f", "{{.Config.Image}}", stack.container("client1")]).stdout.strip()
     before = inspected(stack, STATE)
     clean = {node: rules(stack, node, client_image) for node in stack.servers}
-    unlimited = {"0", run(["docker", "info", "-f", "{{.MemTotal}}"]).stdout.strip()}  # no limit can be taken back
+    memory = inspected(stack, MEMORY)
+    unlimited = run(["docker", "info", "-f", "{{.MemTotal}} -1"]).stdout.strip()  # no limit can be taken back
     for _ in range(moments):
         done.append(ended_trial(stack, draw, faults))
         what = f"seed {seed}: {'; '.join(done)}"
@@ -141,7 +142,7 @@ def end_trials(stack: LiveStack, moments: int, faults: Sequence[str]) -> None:
         assert inspected(stack, STATE) == before, what
         assert set(inspected(stack, WEIGHT).values()) <= {"0", "1024"}, what
         assert {int(cpus) % 1_000_000_000 for cpus in inspected(stack, PROCESSORS).values()} == {0}, what
-        assert set(inspected(stack, MEMORY).values()) <= unlimited, what
+        assert all(limit in (memory[node], unlimited) for node, limit in inspected(stack, MEMORY).items()), what
         assert helpers(stack) == [], what
         assert not any(ballast(stack, node) for node in stack.servers), what
     assert {node: rules(stack, node, client_image) for node in stack.servers} == clean, what
