@@ -36,7 +36,7 @@ def test_an_offset_that_could_not_be_measured_is_refused(skew_s: float) -> None:
 def test_another_offset_is_not_the_one_asked_for(adjustable: FakeNode) -> None:
     ClockSkew(skew_s=60).inject(adjustable, scene())
     assert ClockSkew(skew_s=60).missing_effect(adjustable, scene()) is None
-    for other in (-60, 61, 59):
+    for other in (-60, 61, 50):  # the host's clock is read second: a busy machine shows less, by up to seconds
         missing = ClockSkew(skew_s=other).missing_effect(adjustable, scene())
         assert missing and missing.endswith(" s from the host's"), other
 
