@@ -194,7 +194,8 @@ class Conductor:
         run, target = self._run, step.target
         try:
             via = (self._probe.writes_at if run.writers_at_start > 1 else None) or run.request.via
-            found = chosen_nodes(run.stack, target, via, run.session.seed)
+            roles = run.roles if before is None else None
+            found = chosen_nodes(run.stack, target, via, run.session.seed, roles)
         except MachineError:
             if target not in self._known:
                 raise

@@ -1,10 +1,11 @@
 """Which nodes a fault hits now: the writer is who answers a write through the entry point, whatever was planned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from sandbox.errors import MachineError
 from sandbox.faults.common.targets import WORDS, choose
-from sandbox.stack.protocol import EntryPoint, RunningStack
+from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole
 from sandbox.workloads.common.sql import Statement, Target, ask
 
 _WHO_WRITES: Sequence[Statement] = (
@@ -27,15 +28,32 @@ def writer_now(stack: RunningStack, client: str, entry: EntryPoint) -> str:
     return str(answer.rows(2)[0][0])
 
 
-def chosen_nodes(stack: RunningStack, target: str, via: str | None, seed: int) -> list[str]:
+def chosen_nodes(
+    stack: RunningStack, target: str, via: str | None, seed: int, roles: Mapping[str, ServerRole | None] | None = None
+) -> list[str]:
     """The nodes that a target means now.
+
+    ``roles``: what they were a moment ago. They hold as long as their writer takes the write; to ask every server
+    costs processor time that the probe would miss.
 
     Raises SandboxError: exit 2 for a target that the stack does not have, exit 4 where there is no writer.
     """
-    nodes, roles = stack.nodes(), stack.roles()
+    nodes = stack.nodes()
     if target not in WORDS:
-        return choose(target, nodes, roles, "", 0, seed)
-    entry = stack.entry_point(via, roles)
+        return choose(target, nodes, {}, "", 0, seed)
     client = next(node.name for node in nodes if node.kind == "client")
-    writer = entry.node if entry.via == "external" else writer_now(stack, client, entry)
+    if roles is not None:
+        with suppress(MachineError):
+            entry, writer = _entry_and_writer(stack, client, via, roles)
+            if roles.get(writer) == "writer":
+                return choose(target, nodes, roles, writer, entry.group_index, seed, entry.node)
+    roles = stack.roles()
+    entry, writer = _entry_and_writer(stack, client, via, roles)
     return choose(target, nodes, roles, writer, entry.group_index, seed, entry.node)
+
+
+def _entry_and_writer(
+    stack: RunningStack, client: str, via: str | None, roles: Mapping[str, ServerRole | None]
+) -> tuple[EntryPoint, str]:
+    entry = stack.entry_point(via, roles)
+    return entry, entry.node if entry.via == "external" else writer_now(stack, client, entry)

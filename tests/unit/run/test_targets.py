@@ -48,6 +48,24 @@ def test_a_named_node_is_found_without_a_write() -> None:
     assert chosen_nodes(made, "mysql1", None, 1) == ["mysql1"] and not made.asked
 
 
+@pytest.mark.parametrize(
+    ("writer", "asked_anew"),
+    [("replica2", False), ("mysql1", True), (None, True)],
+)
+def test_roles_of_a_moment_ago_hold_while_their_writer_takes_the_write(
+    writer: str | None, asked_anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, asked = stack(), list[str]()
+    roles: Any = {**made.roles(), "replica2": "reader"} | ({writer: "writer"} if writer else {})
+
+    def ask() -> Any:
+        asked.append("roles")
+        return made.role_of
+
+    monkeypatch.setattr(made, "roles", ask)
+    assert chosen_nodes(made, "writer", None, 1, roles) == ["replica2"] and bool(asked) == asked_anew
+
+
 def test_no_write_that_gets_through_is_an_error_of_the_environment() -> None:
     with pytest.raises(MachineError) as refused:
         chosen_nodes(stack(fail_sql={"INSERT": (1290, "read-only")}), "writer", None, 1)

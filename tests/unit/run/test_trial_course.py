@@ -80,7 +80,7 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
     """A client that knows every server moves on; the one that is first in the stack is back by then."""
     seen: list[str | None] = []
 
-    def choose(stack: TrialStack, target: str, via: str | None, seed: int) -> list[str]:
+    def choose(stack: TrialStack, target: str, via: str | None, seed: int, *_: Any) -> list[str]:
         seen.append(via)
         if world.probe:
             world.probe.print("n", world.probe_us, f"pooled: {via} failed, next is replica1")
