@@ -34,90 +34,109 @@ class Tasks:
 
 
 class Loop:
-    """Slots of one stream, and their lines."""
+    """Slots of one stream, the first of which was due some time ago, and their lines."""
 
-    def __init__(self, source: Tasks, rate: float, timeout_s: float, start_us: int = 0) -> None:
+    def __init__(self, source: Tasks, rate: float, timeout_s: float, ago_s: float = 0.0, for_s: float = 1e6) -> None:
         self.lines: list[tuple[object, ...]] = []
         self.ending, self.clock = probe.Ending(), probe.Clock()
         line = lambda *fields: self.lines.append(fields)  # noqa: E731
         shared = streams.Shared(line, self.clock, streams.Memory(), timeout_s, False, 0.0)
-        self.slots = probe.Slots(source, rate, start_us, shared, self.ending)
+        self.start_us = self.clock() - round(ago_s * 1e6)
+        self.slots = probe.Slots(source, rate, (self.start_us, self.start_us + round(for_s * 1e6)), shared, self.ending)
+        self.source = source
 
-    def wait(self) -> None:
-        """Until nothing is in flight."""
+    def due(self, count: int) -> list[int]:
+        """When the first slots are due."""
+        return [self.start_us + round(slot * 1e6 / self.slots.rate) for slot in range(count)]
+
+    def wait(self, met: Callable[[], bool]) -> None:
+        """Until that is so."""
+        until = time.monotonic() + 10
+        while not met():
+            assert time.monotonic() < until, (self.source.due, self.lines)
+            time.sleep(0.002)
+
+    def end(self) -> None:
+        """Nothing is in flight any more."""
+        self.ending.stop()
+        self.source.permits.release(10_000)
         with self.ending.changed:
             assert self.ending.changed.wait_for(lambda: not self.slots.in_flight, 10)
 
 
-def test_slots_are_due_at_multiples_without_drift() -> None:
+def test_slots_are_due_at_multiples_without_drift_and_late_ones_are_all_sent() -> None:
     source = Tasks(1000)
-    loop = Loop(source, 3, 1000.0, start_us=500)
-    for _ in range(301):
-        loop.slots.hand_over()
-    loop.wait()
-    assert source.due == [500 + round(slot * 1e6 / 3) for slot in range(301)] and source.due[-1] == 100_000_500
-    loop.slots.close()
+    loop = Loop(source, 3, 1000.0, ago_s=200, for_s=100)
+    loop.slots.begin()
+    loop.wait(lambda: not loop.slots.workers)
+    assert sorted(source.due) == loop.due(300) and loop.lines == []
+
+
+def test_a_slot_is_sent_when_it_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Tasks(1000)
+    loop = Loop(source, 50, 10.0, ago_s=-0.1)
+    sent_us: list[int] = []
+
+    def slot(due_us: int) -> Callable[[], object]:
+        sent_us.append(loop.clock())
+        return Tasks.slot(source, due_us)
+
+    monkeypatch.setattr(source, "slot", slot)
+    loop.slots.begin()
+    loop.wait(lambda: len(source.due) >= 10)
+    loop.end()
+    late = [sent - due for sent, due in zip(sorted(sent_us), loop.due(10), strict=False)]
+    assert min(late) >= 0 and min(late) < 20_000, "a busy machine delays single slots"
 
 
 def test_a_slot_is_missed_only_where_every_slot_allowed_is_in_flight() -> None:
     source = Tasks()
-    loop = Loop(source, 4, 0.75)
-    for _ in range(5):
-        loop.slots.hand_over()
-    assert loop.slots.in_flight == 3 and source.due == [0, 250_000, 500_000]
-    assert loop.lines == [("m", "pooled", 750_000), ("m", "pooled", 1_000_000)]
-    source.permits.release(3)
-    loop.wait()
-    loop.slots.hand_over()
-    assert source.due[3:] == [1_250_000] and len(loop.lines) == 2
-    source.permits.release()
-    loop.wait()
-    loop.slots.close()
+    loop = Loop(source, 20, 0.15, for_s=1)
+    loop.slots.begin()
+    loop.wait(lambda: len(loop.lines) >= 2)
+    assert loop.slots.in_flight == 3 == len(source.due)
+    source.permits.release(1000)
+    loop.wait(lambda: not loop.slots.workers)
+    missed = [int(str(due_us)) for kind, _, due_us in loop.lines if kind == "m"]
+    assert len(missed) == len(loop.lines) and len(source.due) >= 6
+    assert sorted([*source.due, *missed]) == loop.due(20)
 
 
-def test_late_slots_are_all_sent_and_none_from_the_end_on() -> None:
-    source = Tasks(1000)
-    loop = Loop(source, 100, 100.0, start_us=-2_000_000)
-    probe.schedule([loop.slots], loop.clock, -1_000_000, loop.ending)
-    loop.wait()
-    assert source.due == [*range(-2_000_000, -1_000_000, 10_000)] and loop.lines == []
-    loop.slots.close()
-
-
-def test_slots_are_handed_over_in_the_order_in_which_they_are_due() -> None:
-    every = [Loop(Tasks(100), 4, 100.0, -2_000_000), Loop(Tasks(100), 2, 100.0, -1_900_000)]
-    order: list[int] = []
-    every[0].slots.source.due = every[1].slots.source.due = order
-    probe.schedule([loop.slots for loop in every], probe.Clock(), -1_000_000, probe.Ending())
-    assert order == [-2_000_000, -1_900_000, -1_750_000, -1_500_000, -1_400_000, -1_250_000]
-    for loop in every:
-        loop.wait()
-        loop.slots.close()
+def test_an_operation_without_an_answer_delays_no_other_one() -> None:
+    source = Tasks()
+    loop = Loop(source, 500, 0.2)
+    loop.slots.begin()
+    loop.wait(lambda: loop.slots.in_flight == 100)
+    assert len(source.due) == 100
+    loop.end()
 
 
 def test_no_slot_after_the_stop() -> None:
-    loop = Loop(Tasks(), 100, 1.0)
-    loop.ending.stopped.set()
-    probe.schedule([loop.slots], loop.clock, 10_000_000, loop.ending)
-    assert loop.slots.source.due == []
-    loop.slots.close()
+    loop = Loop(Tasks(), 100, 1.0, ago_s=-0.2)
+    loop.slots.begin()
+    loop.ending.stop()
+    loop.wait(lambda: not loop.slots.workers)
+    assert loop.source.due == [] and loop.lines == []
 
 
 def test_without_another_thread_slots_wait_for_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Tasks()
-    loop = Loop(source, 100, 1.0)
+    loop = Loop(source, 100, 1.0, for_s=0.1)
+    begin, allowed = probe.begin, iter(range(1 + probe.SPARE))
 
-    def refuse(*given: object) -> None:
-        raise RuntimeError("can't start new thread")
+    def refuse(work: Callable[..., None], *given: object) -> None:
+        if next(allowed, None) is None:
+            raise RuntimeError("can't start new thread")
+        begin(work, *given)
 
     monkeypatch.setattr(probe, "begin", refuse)
-    for _ in range(10):
-        loop.slots.hand_over()
+    loop.slots.begin()
+    loop.wait(lambda: bool(loop.lines))
     assert [line[0] for line in loop.lines] == ["n"] and "4 threads: can't start" in str(loop.lines[0][2])
+    loop.wait(lambda: len(source.due) == 4)
     source.permits.release(10)
-    loop.wait()
-    assert len(source.due) == 10
-    loop.slots.close()
+    loop.wait(lambda: not loop.slots.workers)
+    assert sorted(source.due) == loop.due(10)
 
 
 # Lines.

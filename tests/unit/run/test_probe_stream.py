@@ -135,8 +135,6 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     assert [(slots.source.name, slots.rate) for slots in made] == [
         ("pooled", 100), ("writer", 100), ("reader", 100), ("fresh", 20),
     ]  # fmt: skip
-    for slots in made:
-        slots.close()
     for target in request["observe"]:
         probe.observers.Observer(target, {}, addresses)
     assert request["observe_interval_s"] == 0.1 and request["seconds_limit"] > 3600

@@ -5,12 +5,10 @@ The request is the first argument; commands come by standard input, one line per
 """
 
 import gc
-import heapq
 import itertools
 import json
 import math
 import os
-import queue
 import random
 import signal
 import sys
@@ -18,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pymysql.optionfile import Parser
@@ -59,13 +58,17 @@ class Ending:
         self.finished = threading.Event()
         self.now = False
         self.changed = threading.Condition()
-        """Notified when it must end now, and when a stream has nothing in flight."""
+        """Notified when it stops or must end now, and when a stream has nothing in flight or no worker any more."""
 
-    def end_now(self) -> None:
-        self.now = True
+    def stop(self) -> None:
+        """No new slot from now on."""
         self.stopped.set()
         with self.changed:
             self.changed.notify_all()
+
+    def end_now(self) -> None:
+        self.now = True
+        self.stop()
 
 
 class LineWriter:
@@ -121,69 +124,75 @@ class Source(Protocol):
 
 
 class Slots:
-    """A stream's slots: slot i is due at its start + i / rate, and goes to a worker thread that waits for it."""
+    """A stream's slots: slot i is due at its start + i / rate; a worker takes the next one and waits until it is due.
 
-    def __init__(self, source: Source, rate: float, start_us: int, shared: streams.Shared, ending: Ending) -> None:
-        self.source, self.rate, self.start_us, self._shared, self._ending = source, rate, start_us, shared, ending
+    Nobody hands a slot over when it is due: that would take a processor and the interpreter once more.
+    """
+
+    def __init__(
+        self, source: Source, rate: float, bounds_us: tuple[int, int], shared: streams.Shared, ending: Ending
+    ) -> None:
+        """``bounds_us``: when the first slot is due, and from when on none is."""
+        self.source, self.rate, self.bounds_us, self._shared, self._ending = source, rate, bounds_us, shared, ending
         self.limit = max(1, math.ceil(rate * shared.timeout_s))
-        self.in_flight = 0
-        self._next, self._workers, self._most = 0, 0, self.limit + SPARE
-        self._tasks: queue.SimpleQueue[streams.Task | None] = queue.SimpleQueue()
+        self.in_flight = self.workers = 0
+        self._next, self._most = itertools.count(), self.limit + SPARE
+        self._wanted = threading.Semaphore(0)
+        """Released when too few workers wait for a slot."""
+
+    def begin(self) -> None:
+        """Starts the first workers, and what starts more."""
         for _ in range(SPARE):
             self._add_worker()
+        begin(self._keep_spare)
 
-    @property
-    def due_us(self) -> int:
-        """When the next slot is due."""
-        return self.start_us + round(self._next * 1e6 / self.rate)
-
-    def hand_over(self) -> None:
-        """Sends the slot that is due, however late; it is missed only where every slot allowed is in flight."""
-        due_us = self.due_us
-        self._next += 1
-        if self.in_flight >= self.limit:
-            self._shared.log("m", self.source.name, due_us)
-            return
-        with self._ending.changed:
-            self.in_flight += 1
-        self._tasks.put(self.source.slot(due_us))
-        if self._workers - self.in_flight < SPARE:
-            self._add_worker()
-
-    def close(self) -> None:
-        """Lets every worker end after its task."""
-        for _ in range(self._workers):
-            self._tasks.put(None)
+    def _keep_spare(self) -> None:
+        while self._wanted.acquire():
+            if self.workers - self.in_flight < SPARE:
+                self._add_worker()
 
     def _add_worker(self) -> None:
-        if self._workers == self._most:
+        if self.workers == self._most:
             return
+        self._count(workers=1)
         try:
             begin(self._work)
-            self._workers += 1
         except RuntimeError as error:  # the system has no more: slots wait for those that there are
-            self._most = self._workers
+            self._count(workers=-1)
+            self._most = self.workers
             self._shared.log("n", self._shared.clock(), f"{self.source.name}: {self._most} threads: {error}")
 
+    def _count(self, workers: int = 0, in_flight: int = 0) -> None:
+        with self._ending.changed:
+            self.workers += workers
+            self.in_flight += in_flight
+            if not self.workers or (not self.in_flight and self._ending.stopped.is_set()):
+                self._ending.changed.notify_all()
+
     def _work(self) -> None:
-        while task := self._tasks.get():
-            task()
-            with self._ending.changed:
-                self.in_flight -= 1
-                if not self.in_flight:
-                    self._ending.changed.notify_all()
+        start_us, end_us = self.bounds_us
+        while not self._ending.stopped.is_set():
+            due_us = start_us + round(next(self._next) * 1e6 / self.rate)
+            if due_us >= end_us:
+                break
+            time.sleep(max(0, due_us - self._shared.clock()) / 1e6)
+            if self._takes(due_us):
+                self.source.slot(due_us)()
+                self._count(in_flight=-1)
+        self._count(workers=-1)
 
-
-def schedule(every: Sequence[Slots], clock: streams.Clock, end_us: int, ending: Ending) -> None:
-    """Hands over every slot when it is due, until the end."""
-    upcoming = [(slots.due_us, place, slots) for place, slots in enumerate(every)]
-    heapq.heapify(upcoming)
-    while True:
-        due_us, place, slots = upcoming[0] if upcoming else (end_us, 0, None)
-        if ending.stopped.wait(max(0, min(due_us, end_us) - clock()) / 1e6) or due_us >= end_us or not slots:
-            return
-        slots.hand_over()
-        heapq.heapreplace(upcoming, (slots.due_us, place, slots))
+    def _takes(self, due_us: int) -> bool:
+        """Whether the slot is sent, however late; it is missed only where every slot allowed is in flight."""
+        with self._ending.changed:
+            if self._ending.stopped.is_set():
+                return False
+            free = self.in_flight < self.limit
+            self.in_flight += free
+        if self.workers - self.in_flight < SPARE:
+            self._wanted.release()
+        if not free:
+            self._shared.log("m", self.source.name, due_us)
+        return free
 
 
 def account(path: str, schema: str) -> links.Account:
@@ -208,9 +217,18 @@ def slots_of(
         draw = random.Random(f"{request['seed']} {name}")  # noqa: S311  (a sample, no secret)
         is_read = name in ("writer", "reader")
         source = streams.Reads(name, link, shared, draw) if is_read else streams.Writes(name, link, shared, ops)
-        phase_us = round(place * 1e6 / rates[name] / len(routes))
-        made.append(Slots(source, rates[name], start_us + phase_us, shared, ending))
+        first_us = start_us + round(place * 1e6 / rates[name] / len(routes))
+        bounds_us = first_us, start_us + round(request["seconds_limit"] * 1e6)
+        made.append(Slots(source, rates[name], bounds_us, shared, ending))
     return made
+
+
+def log_in_once(request: dict[str, Any], addresses: dict[str, str]) -> None:
+    """At each entry, whoever answers: a server's first login by caching_sha2 takes RSA, and slots would wait for it."""
+    who = account(request["user_file"], request["schema"])
+    for node, port in {(each["node"], each["port"]) for key in ("write", "read") for each in request[key]}:
+        with suppress(Exception):
+            links.Link(who, addresses[node], port, time.monotonic() + request["timeout_s"]).close()
 
 
 def obey(
@@ -226,7 +244,7 @@ def obey(
                 addresses[node] = address
                 lines.line("n", now_us, f"{node} is now at {address}")
             case ["stop"]:
-                ending.stopped.set()
+                ending.stop()
             case words:
                 lines.line("n", now_us, f"not understood: {' '.join(words)}")
     ending.end_now()
@@ -240,14 +258,18 @@ def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes
     addresses = {each["node"]: each["address"] for key in ("write", "read", "observe") for each in request[key]}
     bounds = request["timeout_s"], request["transaction"], request["opening_s"]
     shared = streams.Shared(lines.line, clock, streams.Memory(), *bounds)
-    start_us = clock() + FIRST_SLOT_US
-    every = slots_of(request, shared, addresses, ending, start_us)
     root = account(request["root_file"], request["schema"])
     begin(obey, commands, addresses, lines, clock, ending)
     for target in request["observe"]:
         follow = observers.Observer(target, root, addresses).follow
         begin(follow, request["observe_interval_s"], lines.line, clock, ending.finished)
-    schedule(every, clock, start_us + round(request["seconds_limit"] * 1e6), ending)
+    log_in_once(request, addresses)
+    start_us = clock() + FIRST_SLOT_US
+    every = slots_of(request, shared, addresses, ending, start_us)
+    for slots in every:
+        slots.begin()
+    with ending.changed:
+        ending.changed.wait_for(lambda: ending.stopped.is_set() or not any(slots.workers for slots in every))
     finish(every, request["timeout_s"] + 1, lines, clock, ending)
 
 
@@ -258,8 +280,6 @@ def finish(every: Sequence[Slots], wait_s: float, lines: LineWriter, clock: stre
     if left := sum(slots.in_flight for slots in every):
         lines.line("n", clock(), f"{left} slots were still in flight at the end")
     ending.finished.set()
-    for slots in every:
-        slots.close()
     lines.close("e", clock())
 
 
