@@ -215,8 +215,9 @@ class FakeStack:
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         self.streamed.append(list(argv))
-        if argv[0] == "python3":
-            stream = FakeStream(self._samples(json.loads(argv[3])), until_closed=True)
+        words = argv[3:] if argv[0] == "nice" else argv
+        if words[0] == "python3":
+            stream = FakeStream(self._samples(json.loads(words[3])), until_closed=True)
         elif argv[-1] in ("prepare", "create", "fill"):
             stream = FakeStream(self.prepare_lines, self.prepare_code)
         else:

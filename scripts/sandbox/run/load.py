@@ -30,7 +30,7 @@ _END_LIMIT_S = 15.0
 
 
 class NicedStack:
-    """The run's stack as its load sees it: what runs there gives way to others, and ends when the trial needs it to."""
+    """The run's stack for what runs beside the probe: it gives way, and ends when the trial needs it to."""
 
     def __init__(self, stack: RunningStack) -> None:
         self._stack, self._guard = stack, threading.Lock()

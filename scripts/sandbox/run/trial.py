@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sandbox.actions.common.registry import action_named
 from sandbox.errors import ExitCode, SandboxError, states
@@ -22,7 +22,7 @@ from sandbox.run.ledger import (
     schema_of,
     wait_for_readers,
 )
-from sandbox.run.load import CAPACITY_S, TrialLoad
+from sandbox.run.load import CAPACITY_S, NicedStack, TrialLoad
 from sandbox.run.probe import ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Step
@@ -42,7 +42,7 @@ Started = TypeVar("Started")
 TAIL_S = 6.0
 """The probe goes on for so long after the stack is whole: a brownout ends with five good seconds."""
 PROBE_WEIGHT = 16
-"""Of the client node beside a server's 1, while the probe runs; its load gives way within the node (`NICENESS`)."""
+"""Of the client node beside a server's 1, while the probe runs; load and sampler give way within it (`NICENESS`)."""
 OTHER_S = 3.0
 """For the estimate: what comes before the probe and after it."""
 _STATUS: Mapping[ExitCode, Status] = {
@@ -124,8 +124,10 @@ def start_probe(run: Run) -> None:
     run.breaking = _breaking(run)
     run.closing.callback(run.breaking.close)
     favour_probe(run)
-    run.sampler = Sampler(run.stack, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
+    niced = cast("RunningStack", NicedStack(run.stack))
+    run.sampler = Sampler(niced, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
     run.closing.enter_context(run.sampler)
+    run.sampler.wait_for_first()
     plan = probe_plan(run.stack, session.entry, run.nodes, run.roles, trial, session.seed)
     run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"))
     run.closing.callback(run.probe.close)

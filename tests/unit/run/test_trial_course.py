@@ -237,7 +237,9 @@ def test_a_load_runs_beside_the_probe(world: World, tmp_path: Path, monkeypatch:
     assert {"capacity_log", "load_log", "load_seconds", "prepare_log"} <= set(record.files)
     assert (folder / "load-seconds.csv").read_text().startswith("t_ms,tps\n")
     commands = [argv for argv in stack.streamed if "run" in argv]
-    assert all(argv[:3] == ["nice", "-n", "10"] for argv in commands)
+    beside = [argv for argv in stack.streamed if "prepare" not in argv and not argv[1].endswith("/probe.py")]
+    assert len(beside) == len(commands) + 1, "the sampler"
+    assert all(argv[:3] == ["nice", "-n", "10"] for argv in beside)
     assert all("--rate=134" in argv for argv in commands[1:]) and "--rate=134" not in commands[0]
 
 
