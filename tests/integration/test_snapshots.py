@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from integration.live import LiveStack, leftovers, run, sandbox
 from integration.quiet import nobody_measures
@@ -39,11 +40,16 @@ def up(profile: str, *options: str) -> tuple[LiveStack, str]:
     return stack, message
 
 
+def parameters(*long: str) -> list[ParameterSet]:
+    """Every profile; those that begin like this in the long run alone."""
+    return [pytest.param(each, marks=pytest.mark.long if each.startswith(long) else ()) for each in PROFILES]
+
+
 # One of each family and topology in every run, the rest in the long one.
-PARAMETERS = [pytest.param(each, marks=pytest.mark.long if each.startswith("mariadb") else ()) for each in PROFILES]
+WITHOUT_GROUP = pytest.mark.parametrize("restored", parameters("mariadb", "gr3"), indirect=True)
 
 
-@pytest.fixture(scope="module", params=PARAMETERS)
+@pytest.fixture(scope="module", params=parameters("mariadb"))
 def restored(request: pytest.FixtureRequest) -> Iterator[tuple[str, str, list[LiveStack]]]:
     """The profile, the password of the stack that the snapshot is of, and two stacks restored from it."""
     profile = f"{request.param}"
@@ -126,6 +132,7 @@ def test_each_takes_a_write_everywhere_by_itself(restored: tuple[str, str, list[
             stack.sql_until(server, "select id from sbtest.mine", str(number))
 
 
+@WITHOUT_GROUP
 def test_a_restored_server_comes_back_after_a_kill(restored: tuple[str, str, list[LiveStack]]) -> None:
     _, _, stacks = restored
     stack = stacks[0]
@@ -150,6 +157,7 @@ def test_servers_have_identities_of_their_own(restored: tuple[str, str, list[Liv
         assert len(set(found)) == len(found)
 
 
+@WITHOUT_GROUP
 def test_a_new_plan_begins_from_the_directories_of_its_images(restored: tuple[str, str, list[LiveStack]]) -> None:
     profile, password, stacks = restored
     # Never set before on this machine: an earlier run's snapshot of the same plan would be restored instead.
