@@ -49,7 +49,7 @@ def test_router_has_a_writing_and_a_reading_port_and_follows_the_primary() -> No
         stack.start()
 
 
-@pytest.mark.long  # the other Router test starts the same stack
+@pytest.mark.long  # it starts a group of its own; another test of Router does so in every run
 def test_router_shares_connections_when_asked() -> None:
     with live_stack("gr3@9.7+router+multiplexing+many-clients+rw-split") as stack:
         proofs = [proof for node in stack.data() for proof in node["proofs"]]  # type: ignore[attr-defined]

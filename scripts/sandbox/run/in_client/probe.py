@@ -227,7 +227,7 @@ def log_in_once(request: dict[str, Any], addresses: dict[str, str]) -> None:
     """At each entry, whoever answers: a server's first login by caching_sha2 takes RSA, and slots would wait for it."""
     who = account(request["user_file"], request["schema"])
     for node, port in {(each["node"], each["port"]) for key in ("write", "read") for each in request[key]}:
-        with suppress(Exception):
+        with suppress(Exception):  # what fails here fails in a slot, too, which has an outcome
             links.Link(who, addresses[node], port, time.monotonic() + request["timeout_s"]).close()
 
 
