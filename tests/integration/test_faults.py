@@ -11,7 +11,6 @@ from integration.live import SANDBOX, LiveStack, live_stack, run, sandbox
 
 pytestmark = pytest.mark.docker
 GALERA = "galera3+haproxy"
-"""Why a trial beside other tests may be no measurement; what it found is there all the same."""
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +174,14 @@ def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
     while "broken on purpose" in shown(stack):
         assert time.monotonic() < end, "the guard has not healed"
     sandbox("heal", "-n", stack.name)
+    assert not_ready(stack) == []
+
+
+@pytest.mark.long
+def test_heal_restarts_a_member_that_has_left_its_cluster_for_good(stack: LiveStack) -> None:
+    stack.sql("galera2", "set global wsrep_cluster_address = ''")  # as after a hang that its provider gives up on
+    healed = sandbox("heal", "-n", stack.name)
+    assert "galera2 has left its cluster and does not return by itself: restarting it" in healed.stderr
     assert not_ready(stack) == []
 
 

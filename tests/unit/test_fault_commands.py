@@ -14,6 +14,7 @@ from sandbox.commands import ps
 from sandbox.commands.common import viewing
 from sandbox.errors import ExitCode
 from sandbox.faults.common import model
+from sandbox.stack import readiness
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult
@@ -136,7 +137,7 @@ def test_the_nodes_are_chosen_as_the_stack_is_now(
 ) -> None:
     asked: list[tuple[Any, ...]] = []
 
-    def chosen(stack: Any, *words: Any) -> list[str]:
+    def chosen(stack: Any, *words: Any, answer_s: float) -> list[str]:
         asked.append(words)
         return ["mysql1", "replica1"]
 
@@ -267,6 +268,33 @@ def test_a_stack_that_does_not_become_ready_is_an_error_of_the_environment(
     code, out, err = typed("heal", "--timeout", "5")
     assert (code, out) == (ExitCode.ENVIRONMENT, "") and not broken(project)
     assert "heal  healed hang on mysql1" in err and err[-3].startswith("replica1 does not answer whether it is ready")
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
+    docker: Engine, typed: Any, monkeypatch: pytest.MonkeyPatch, returns: bool
+) -> None:
+    monkeypatch.setattr(readiness, "LEFT_S", 0.1)
+    monkeypatch.setattr(readiness, "_ASK_EVERY_S", 0.1)
+    project = running_stack(docker, "cluster3").project
+
+    def has_left(_: tuple[str, ...]) -> ExecResult:
+        is_back = returns and docker.called("restart")
+        return answer("ready 1\n") if is_back else answer("waiting left\n", code=75)
+
+    docker.on("exec .*cluster2 ", has_left)
+    docker.on("exec .*cluster2 sh /sandbox/probe ready", answer("left\n", code=1))
+    typed("fault", "--fault", "hang", "--target", "cluster2")
+    code, out, err = typed("heal")
+    assert [call[-1].rpartition("-")[2] for call in docker.called("restart")] == ["cluster2"]
+    assert "heal  cluster2 has left its cluster and does not return by itself: restarting it" in err
+    assert not broken(project)
+    if returns:
+        assert (code, out) == (ExitCode.OK, "healed hang on cluster2; every node is ready\n")
+    else:
+        assert (code, out, err[-1]) == (
+            ExitCode.ENVIRONMENT, "", "try: make restart NODE=cluster2 (make logs NODE=cluster2 says why)",
+        )  # fmt: skip
 
 
 def test_what_cannot_be_healed_is_named_when_all_else_is(

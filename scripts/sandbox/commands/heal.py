@@ -9,6 +9,7 @@ from sandbox.stack import lifecycle
 from sandbox.stack.journal import Breakage, forget_all
 from sandbox.stack.naming import DEFAULT_NAME, AmbiguousStackError, name_option, project_name
 from sandbox.stack.protocol import Note, OnEvent
+from sandbox.stack.readiness import LeftClusterError
 from sandbox.stack.stack import Stack
 
 HELP = ("a stack", 14)
@@ -42,11 +43,27 @@ def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int 
             raise problem
         for client in (node for node in stack.nodes() if node.kind == "client"):
             stack.control(client.name).weigh(1)  # a trial that was killed had given it precedence
-        lifecycle.start(stack.refreshed(), progress, timeout)
+        _wait_until_ready(stack, progress, timeout)
         release_helpers(stack)
     except KeyboardInterrupt:
         known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"
         raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
+
+
+def _wait_until_ready(stack: Stack, progress: OnEvent, timeout: int | None) -> None:
+    """Restarts members that a fault has made leave their cluster for good, each of them once."""
+    restarted: set[str] = set()
+    while True:
+        try:
+            lifecycle.start(stack.refreshed(), progress, timeout)
+        except LeftClusterError as left:
+            if left.node in restarted:
+                raise
+            progress(Note(f"{left.node} has left its cluster and does not return by itself: restarting it"))
+            stack.docker.ask("restart", stack.container(left.node).id)
+            restarted.add(left.node)
+        else:
+            return
 
 
 def _stack(name: str | None, progress: OnEvent) -> Stack | None:

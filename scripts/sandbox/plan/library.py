@@ -19,6 +19,8 @@ class Probe(Declared):
     expect: str | None = ""
     """None: only the command's exit status counts, whatever it prints."""
     via: Literal["self", "client"] = "self"
+    needs_restart: str | None = None
+    """Of a ready probe: the answer of a server that has left its cluster and does not return until it is restarted."""
 
 
 class ServiceSpec(Declared):

@@ -120,6 +120,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "grace_s": node.component.spec.grace_s,
         "ready": node.ready.via if node.ready else None,
         "expected": expected_answer(node.ready, node, context) if node.ready else None,
+        **({"needs_restart": node.ready.needs_restart} if node.ready and node.ready.needs_restart else {}),
         "external": group.external if group else None,
         "externals": {
             str(each.index): each.external for each in plan.groups if each.external and node.kind == "client"

@@ -52,9 +52,12 @@ def stop(stack: Stack, on_event: OnEvent) -> Stack:
 
 
 def start(stack: Stack, on_event: OnEvent, timeout_s: float | None = None) -> Stack:
-    """Starts every stopped node and waits until the whole stack is ready. SandboxError (exit 4) where it is not."""
+    """Starts every stopped node and waits until the whole stack is ready.
+
+    Raises SandboxError (exit 4) where it is not; LeftClusterError where a member has left its cluster for good.
+    """
     stack = start_idle(stack)
-    Readiness(stack, on_event, timeout_s).wait()
+    Readiness(stack, on_event, timeout_s, end_if_left=True).wait()
     return stack
 
 

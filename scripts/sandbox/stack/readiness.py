@@ -25,8 +25,11 @@ MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
 """A log without a new line for this long does not move."""
+LEFT_S = 10.0
+"""A member that answers for this long that it has left its cluster has left it."""
 LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
+_ASK_EVERY_S = 5.0
 _TICK_S = 0.5
 _BROKEN_AT_MOST = 5
 """This many failed questions in a row are a failure, not a restart in progress."""
@@ -127,6 +130,15 @@ class NotReadyError(MachineError):
         self.node, self.log = node, log
 
 
+class LeftClusterError(NotReadyError):
+    """A member has left its cluster for good: it is not ready until it is restarted."""
+
+    def __init__(self, node: str, answer: str, name_option: str) -> None:
+        super().__init__(node, "has left its cluster and does not return until it is restarted", (), name_option)
+        self.known = f"last answer: {answer}; the others wait for it"
+        self.next_step = f"try: make restart{name_option} NODE={node}   (make logs{name_option} NODE={node} says why)"
+
+
 @dataclass
 class _Waiting:
     """One node that is not ready yet; times in seconds since the wait started."""
@@ -140,8 +152,37 @@ class _Waiting:
     log_asked_s: float = float("-inf")
 
 
+class _Membership:
+    """Finds members that have left their cluster for good; times in seconds since the wait started."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        needs_restart = {each.node: each.about.get("needs_restart") for each in stack.members}
+        self._answers = {node: answer for node, answer in needs_restart.items() if answer}
+        self._left_s: dict[str, float] = {}
+        """Since when a member answers that it has left."""
+        self._asked_s = 0.0
+
+    def check(self, now_s: float) -> None:
+        """Asks those that were ready, too: one that hung may not have known yet that the others went on without it.
+
+        Raises LeftClusterError.
+        """
+        if not self._answers or now_s < self._asked_s + _ASK_EVERY_S:
+            return
+        self._asked_s, now = now_s, self._stack.readiness()
+        left = [node for node, answer in self._answers.items() if now[node].text == answer]
+        self._left_s = {node: self._left_s.get(node, now_s) for node in left}
+        for node, since_s in self._left_s.items():
+            if now_s - since_s >= LEFT_S:
+                raise LeftClusterError(node, now[node].text, name_option(self._stack.name))
+
+
 class Readiness:
-    """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound."""
+    """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound.
+
+    ``end_if_left``: a member that has left its cluster for good ends the wait before its bound does.
+    """
 
     def __init__(
         self,
@@ -149,18 +190,22 @@ class Readiness:
         on_event: OnEvent,
         timeout_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        end_if_left: bool = False,
     ) -> None:
         self._stack, self._docker, self._on_event = stack, stack.docker, on_event
         self._clock, self._began = clock, clock()
         self._news: NewsQueue = queue.SimpleQueue()
         self.roles: dict[str, ServerRole | None] = {}
         """Every server's role when it became ready."""
+        self._membership = _Membership(stack) if end_if_left else None
         self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
 
     def wait(self) -> None:
         """Returns when every node is ready.
 
-        Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log.
+        Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log;
+        LeftClusterError where that is asked for.
         """
         with deaths(self._docker, self._stack.project, self._news), ExitStack() as loops:
             for waiting in list(self._open.values()):
@@ -171,6 +216,8 @@ class Readiness:
                 self._take_news()
                 for name in list(self._open):
                     self._check_bound(name)
+                if self._open and self._membership:
+                    self._membership.check(self._clock() - self._began)
 
     def _begin(self, container: Container) -> None:
         if not container.running:

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
-from sandbox.stack.readiness import Readiness
+from sandbox.stack.readiness import LEFT_S, LeftClusterError, Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -131,6 +131,39 @@ def test_a_time_out_names_what_else_is_not_ready(docker: FakeDocker) -> None:
         Readiness(running_stack(docker, "mysql+replica1"), Events(), timeout_s=60, clock=ticking(1)).wait()
     other = "replica1" if late.value.what.startswith("mysql1") else "mysql1"
     assert late.value.known.startswith(f"also not ready: {other} (ERROR 2003); the stack is kept")
+
+
+LEFT = "sh /sandbox/probe ready"
+"""The question that is asked again and again while others are waited for, as a pattern."""
+
+
+@pytest.mark.parametrize("was_ready", [True, False])
+def test_a_member_that_has_left_its_cluster_ends_the_wait_where_that_is_asked_for(
+    docker: FakeDocker, was_ready: bool
+) -> None:
+    docker.on("exec .*cluster", never("2 of 3"))
+    docker.on("exec .*cluster2 ", answer("ready 1\n") if was_ready else never("left"))
+    docker.on(f"exec .*cluster2 {LEFT}", answer("left\n", code=1))
+    stack, clock = running_stack(docker, "cluster3"), ticking(0.5)
+    with pytest.raises(LeftClusterError) as left:
+        Readiness(stack, Events(), 600, clock, end_if_left=True).wait()
+    assert LEFT_S < clock() < 4 * LEFT_S, "its bound would be 600 s"
+    assert left.value.lines() == [
+        "cluster2 has left its cluster and does not return until it is restarted",
+        "last answer: left; the others wait for it",
+        "try: make restart NODE=cluster2 (make logs NODE=cluster2 says why)",
+    ]
+    with pytest.raises(SandboxError, match="is not ready after 6"):
+        Readiness(stack, Events(), 60, ticking(1)).wait()
+
+
+def test_a_member_that_has_left_for_a_moment_is_waited_for(docker: FakeDocker) -> None:
+    asked = count(1)
+    docker.on("exec .*cluster3 ", lambda _: answer("ready 1\n") if next(asked) > 100 else never("2 of 3")(()))
+    moments = count()
+    docker.on(f"exec .*cluster2 {LEFT}", lambda _: answer("left\n" if next(moments) % 2 else "joining\n", code=1))
+    Readiness(running_stack(docker, "cluster3"), Events(), 600, ticking(0.5), end_if_left=True).wait()
+    assert next(moments) > 2 * LEFT_S / 5
 
 
 @pytest.mark.parametrize(("moving", "at_least_s", "at_most_s"), [(False, 60, 80), (True, 290, 320)])
