@@ -12,7 +12,7 @@ from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, FaultRequest, Injection, refuse_broken
 from sandbox.faults.common.registry import EXAMPLE, fault_named, names
 from sandbox.finder import parse_options
-from sandbox.run.targets import chosen_nodes
+from sandbox.run.targets import PATIENT_S, chosen_nodes
 from sandbox.stack.naming import name_option
 from sandbox.stack.stack import Stack
 
@@ -33,7 +33,7 @@ def command(
     fault_named(word, given)
     with ProgressDisplay("fault") as progress:
         stack = quiet_stack(name, progress)
-        request = FaultRequest(word, given, chosen_nodes(stack, target, via, seed))
+        request = FaultRequest(word, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
         refuse_broken(stack, request)
         injection = _injected(Breaker(stack), request, name_option(stack.name))
     _refuse_without_effect(injection, request, stack)
