@@ -104,16 +104,12 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
     """
     waiting = [node for node in survivors if Replica(operation, node).run(_GR).get("state") == "ONLINE"]
     able = waiting or list(survivors)
-    first = max(able, key=lambda node: transactions(_received(operation, node)))
+    # What it has executed, or has received and executes once it starts: nobody may have more than the first.
+    first = max(able, key=lambda node: transactions(Replica(operation, node).run(_RECEIVED).get("received") or ""))
     if not (waiting and _forced(operation, first, waiting)):
         _bootstrap(Replica(operation, first))
     _wait_for_all(operation, survivors)
     return first.name
-
-
-def _received(operation: Operation, node: StackNode) -> str:
-    """What a member has executed, or has received and executes once it starts: nobody may have more than the first."""
-    return Replica(operation, node).run(_RECEIVED).get("received") or ""
 
 
 def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> bool:
@@ -129,15 +125,12 @@ def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]
 def _force(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> None:
     """The variable is cleared again: while it is set, no member can start group replication."""
     replica = Replica(operation, first)
-    addresses = [_address(operation, node) for node in waiting]
+    address = "SELECT @@group_replication_local_address AS address"
+    addresses = [Replica(operation, node).run(address)["address"] for node in waiting]
     try:
         replica.run(f"SET GLOBAL group_replication_force_members = '{','.join(addresses)}'", _STATEMENT_S)
     finally:
         replica.run("SET GLOBAL group_replication_force_members = ''")
-
-
-def _address(operation: Operation, node: StackNode) -> str:
-    return Replica(operation, node).run("SELECT @@group_replication_local_address AS address")["address"]
 
 
 def _bootstrap(replica: Replica) -> None:

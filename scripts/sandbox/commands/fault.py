@@ -29,16 +29,18 @@ def command(
     json: Json = False,
 ) -> None:
     """Break nodes on purpose: crash, hang, cut off, slow down; `heal` ends it."""
-    word, given = _needed(fault), parse_options(options or (), EXAMPLE)
-    fault_named(word, given)
+    if not fault:
+        raise SandboxError("no FAULT was given", f"known: {', '.join(names())}", "try: make fault FAULT=server-crash")
+    given = parse_options(options or (), EXAMPLE)
+    fault_named(fault, given)
     with ProgressDisplay("fault") as progress:
         stack = quiet_stack(name, progress)
-        request = FaultRequest(word, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
+        request = FaultRequest(fault, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
         refuse_broken(stack, request)
         injection = _injected(Breaker(stack), request, name_option(stack.name))
     _refuse_without_effect(injection, request, stack)
-    data = {"fault": word, "options": given, "nodes": list(request.nodes), "ms": round(_ms(injection), 1)}
-    text = f"{word} on {', '.join(request.nodes)}: in effect after {_ms(injection):.0f} ms"
+    data = {"fault": fault, "options": given, "nodes": list(request.nodes), "ms": round(_ms(injection), 1)}
+    text = f"{fault} on {', '.join(request.nodes)}: in effect after {_ms(injection):.0f} ms"
     option = name_option(stack.name)
     show(json, data, [text, f"state  make ps{option}      heal  make heal{option}"])
 
@@ -58,12 +60,6 @@ def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection
 
 def _ms(injection: Injection) -> float:
     return (injection.ended_ns - injection.began_ns) / 1e6
-
-
-def _needed(fault: str | None) -> str:
-    if fault:
-        return fault
-    raise SandboxError("no FAULT was given", f"known: {', '.join(names())}", "try: make fault FAULT=server-crash")
 
 
 def _refuse_without_effect(injection: Injection, request: FaultRequest, stack: Stack) -> None:

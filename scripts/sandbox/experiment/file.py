@@ -41,8 +41,10 @@ def read_matrix(path: Path) -> Matrix:
     tree, data = _parsed(path)
     if not isinstance(data, dict):
         raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
+    # By its name, where that is how it is known.
+    word = path.stem if yaml_files(MATRICES).get(path.stem) == path else shlex.quote(str(path))
     try:
-        matrix = Matrix.model_validate({**data, "name": path.stem, "command": f"make matrix MATRIX={_word(path)}"})
+        matrix = Matrix.model_validate({**data, "name": path.stem, "command": f"make matrix MATRIX={word}"})
     except ValidationError as problem:
         first = problem.errors()[0]
         loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
@@ -53,11 +55,6 @@ def read_matrix(path: Path) -> Matrix:
     _check_trial_keys(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
-
-
-def _word(path: Path) -> str:
-    """What MATRIX= takes for a file: its name where it is one that is known by it, else its path."""
-    return path.stem if yaml_files(MATRICES).get(path.stem) == path else shlex.quote(str(path))
 
 
 def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:

@@ -56,7 +56,7 @@ class PowerLoss(Fault):
         return soon(lambda: missing_end(node))
 
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:  # noqa: ARG002  (it needs nothing)
-        if node.kind in SERVERS and is_up(node) and _is_shut_down(node):  # an injection that was ended halfway
+        if node.kind in SERVERS and is_up(node) and "Input/output error" in answer(node, _TRY).stderr:  # halfway
             _kill(node)
             soon(lambda: missing_end(node))
         clear(node, _CHAIN)
@@ -71,7 +71,3 @@ def _kill(node: NodeControl) -> None:
     except SandboxError:
         if not has_ended(node):
             raise
-
-
-def _is_shut_down(node: NodeControl) -> bool:
-    return "Input/output error" in answer(node, _TRY).stderr

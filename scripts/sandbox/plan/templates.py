@@ -62,14 +62,11 @@ PLACEHOLDER = Secrets(
 
 def node_context(plan: Plan, node: Node, secrets: Secrets) -> dict[str, Any]:
     """The variables that the templates of a node's component see."""
-    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups, "user": _application_user(plan)}
-    return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
-
-
-def _application_user(plan: Plan) -> str:
-    """An external server's own; ours, where the stack has servers of its own, which know no other."""
+    # An external server has its own; the servers of a stack know ours alone.
     addresses = [external_address(group.external) for group in plan.groups if group.external]
-    return addresses[0].user if addresses and not plan.databases else "sbtest"
+    user = addresses[0].user if addresses and not plan.databases else "sbtest"
+    stack = {"databases": plan.databases, "nodes": plan.nodes, "groups": plan.groups, "user": user}
+    return {"node": node, "group": plan.group_of(node), "stack": stack, "secrets": secrets}
 
 
 @cache

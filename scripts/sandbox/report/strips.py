@@ -54,24 +54,18 @@ class Strips(Panel):
 
     def svg(self, place: str = "") -> str:
         """The whole element."""
-        body, top = [], 0
+        body, top, wide = [], 0, BREADTH - _LEFT - _RIGHT
         for strip in self.strips:
-            frame = self._frame_of(strip, top + _HEAD)
+            frame = Frame(Axis(*self.span), strip.axis(), _LEFT, top + _HEAD, wide, strip.height, False)
+            title = f"{strip.title}; log scale" if frame.y.logarithmic else strip.title
             body += [*_scale(strip, frame), *(mark.draw(frame) for mark in [*self.marks, *strip.marks])]
-            body += [text_element(frame.left, frame.top - 5, _headed(strip, frame), ""), *_key(strip, frame)]
+            body += [text_element(frame.left, frame.top - 5, title, ""), *_key(strip, frame)]
             top += _HEAD + strip.height
             last = frame
         body += _seconds(last, self.x_title)
         width, height = self.size
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" {place} role="img"'
         return f'{head} aria-label="{escape(self.title)}">{"".join(body)}</svg>'
-
-    def _frame_of(self, strip: Strip, top: float) -> Frame:
-        return Frame(Axis(*self.span), strip.axis(), _LEFT, top, BREADTH - _LEFT - _RIGHT, strip.height, False)
-
-
-def _headed(strip: Strip, frame: Frame) -> str:
-    return f"{strip.title}; log scale" if frame.y.logarithmic else strip.title
 
 
 def _scale(strip: Strip, frame: Frame) -> Iterable[str]:

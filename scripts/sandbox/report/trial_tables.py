@@ -84,7 +84,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         "Medians: share of the time until the heal in which flow control paused the cluster; transactions that a node "
         "had received and not yet applied; throughput of the load until the heal against before the fault.",
         _FLOW,
-        _flow,
+        lambda cell: [median_of(cell, name) for name in CLUSTER_NAMES],
     )
     return [*tables[:2], *([flow] if clusters else []), *tables[2:]]
 
@@ -154,10 +154,6 @@ def _outage(cell: CellTrials) -> Sequence[str]:
 def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
     counts = [median_of(cell, name) for name in ("write_errors", "read_errors")]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
-
-
-def _flow(cell: CellTrials) -> Sequence[str]:
-    return [median_of(cell, name) for name in CLUSTER_NAMES]
 
 
 def _ledger(cell: CellTrials) -> Sequence[str]:

@@ -77,8 +77,8 @@ def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> 
         return judged
     verdicts, canary = found[: len(judged.verdicts)], found[len(judged.verdicts) :]
     adjust = holm if part.adjustment == "Holm" else benjamini_hochberg
-    known = [each for each in verdicts if each.judgement]
-    adjusted = dict(zip(map(id, known), adjust([_p(each) for each in known]), strict=True))
+    known = {id(each): each.judgement.effect.p for each in verdicts if each.judgement}
+    adjusted = dict(zip(known, adjust([*known.values()]), strict=True))
     again = [_adjusted(each, adjusted[id(each)], len(known)) if id(each) in adjusted else each for each in verdicts]
     kept = [
         replace(each, decided=plain.word) if isinstance(each, CensoredVerdict) else each
@@ -169,10 +169,6 @@ def _decided(effect: Effect, adjusted_p: float, size: Bounds, later: bool) -> st
     if nearest is None or (nearest if later else -nearest) < effect.margin:
         return CENSORED
     return "better" if effect.metric.improves(1.0 if later else -1.0) else "worse"
-
-
-def _p(verdict: Verdict) -> float:
-    return verdict.judgement.effect.p if verdict.judgement else 1.0
 
 
 def _adjusted(verdict: Verdict, adjusted_p: float, comparisons: int) -> Verdict:

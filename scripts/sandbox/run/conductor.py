@@ -120,16 +120,14 @@ class Conductor:
         except MachineError as error:
             self._say(f"{error.what}: {error.known}")
         else:
-            managed_s = min(limit_s, MANAGED_S if self._is_managed() else 0.0)
+            refused = any(each.refused for each in self._run.timeline.steps)
+            # Something else than an action may have an idle server follow again.
+            is_managed = not refused and any(node.kind in ("manager", "proxy") for node in self._run.nodes)
+            managed_s = min(limit_s, MANAGED_S if is_managed else 0.0)
             if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(until_s):
                 self._run.timeline.whole_us = self._probe_us_now()
         self._run.timeline.watched_us = self._probe_us_now()
         self._look_for_addresses()
-
-    def _is_managed(self) -> bool:
-        """Whether something else than an action may have an idle server follow again."""
-        refused = any(each.refused for each in self._run.timeline.steps)
-        return not refused and any(node.kind in ("manager", "proxy") for node in self._run.nodes)
 
     def _nobody_is_idle(self, until_s: float) -> bool:
         """A server that neither writes nor follows is as ready as it can be, and no redundancy."""

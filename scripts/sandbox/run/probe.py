@@ -13,7 +13,7 @@ from typing import Any
 from sandbox.errors import MachineError
 from sandbox.run import in_client
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.workloads.common.in_client import folder_of, ship
+from sandbox.workloads.common.in_client import end_stream, folder_of, ship
 
 FIRST_WRITE_LIMIT_S = 30.0
 END_LIMIT_S = 20.0
@@ -160,11 +160,7 @@ class RunningProbe:
 
     def close(self) -> None:
         """Ends it at once. Harmless when repeated."""
-        self._stream.close_stdin()
-        try:
-            self._stream.wait(END_LIMIT_S)
-        except TimeoutError:
-            self._stream.kill()
+        end_stream(self._stream, END_LIMIT_S)
         self._reader.join(END_LIMIT_S)
 
     def _read(self) -> None:

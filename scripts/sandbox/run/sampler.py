@@ -9,7 +9,7 @@ from typing import Any
 
 from sandbox.run import in_client
 from sandbox.stack.protocol import RunningStack, StackNode
-from sandbox.workloads.common.in_client import script_argv
+from sandbox.workloads.common.in_client import end_stream, script_argv
 from sandbox.workloads.common.sql import targets_of
 
 INTERVAL_S = 1.0
@@ -56,11 +56,7 @@ class Sampler:
 
     def close(self) -> None:
         """Ends it, even before it has started; harmless after its block."""
-        self._stream.close_stdin()
-        try:
-            self._stream.wait(END_LIMIT_S)
-        except TimeoutError:
-            self._stream.kill()
+        end_stream(self._stream, END_LIMIT_S)
 
     def wait_for_first(self) -> None:
         """Returns when every server has been sampled, so that connecting is not part of the measurement."""

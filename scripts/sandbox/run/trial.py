@@ -68,14 +68,11 @@ def probe_plan(
     write = [(entry.node, entry.port)] if through_proxy else _ports(direct)
     readers = [node for node in servers if roles.get(node.name) == "reader"]
     own_port = _read_port(stack, entry) if through_proxy else []
-    read, schema = own_port or _ports(readers or _other_members(direct)) or write, schema_of(entry)
+    # Of a cluster whose every member takes writes, the others are read while the first one is written to.
+    others = [node for node in direct[1:] if node.topology not in (None, "single")]
+    read, schema = own_port or _ports(readers or others) or write, schema_of(entry)
     ours = [node for node in servers if node.has_container]
     return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed)
-
-
-def _other_members(servers: Sequence[StackNode]) -> Sequence[StackNode]:
-    """Of a cluster whose every member takes writes, those that are read while the first one is written to."""
-    return [node for node in servers[1:] if node.topology not in (None, "single")]
 
 
 def _ports(nodes: Sequence[StackNode]) -> list[tuple[str, int]]:

@@ -163,7 +163,7 @@ def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: 
         lag_max_ms=max(lags, default=None),
         write_errors=errors["writes"],
         read_errors=errors["reads"],
-        **{name: _count(getattr(counts, name)) for name in ("lost", "phantom", "duplicate")},
+        **{name: getattr(getattr(counts, name), "count", None) for name in ("lost", "phantom", "duplicate")},
         stale=sum(each.stale for each in counts.stale.values()),
     )
 
@@ -203,10 +203,6 @@ def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str
 def _lines(run: Run, word: str) -> list[bytes]:
     path = run.folder / run.files.get(word, "")
     return path.read_bytes().splitlines() if path.is_file() else []
-
-
-def _count(found: object) -> int | None:
-    return getattr(found, "count", None)
 
 
 def _record(

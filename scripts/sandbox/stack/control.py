@@ -147,15 +147,12 @@ class Control(NodeControl):
     def limit(self, limits: Limits) -> None:
         now, options = self.limits(), list[str]()
         if limits.cpus != now.cpus:
-            options += [f"--cpus={limits.cpus or self._all_cpus():g}"]
+            # The engine cannot take a limit back: all of its processors are none.
+            options += [f"--cpus={limits.cpus or engine_facts(self._docker).cpus:g}"]
         if limits.memory_bytes != now.memory_bytes:
             options += self._memory_options(limits.memory_bytes)
         if options:
             self._docker.ask("update", *options, self._id)
-
-    def _all_cpus(self) -> float:
-        """What limits nothing: the engine cannot take a limit back."""
-        return engine_facts(self._docker).cpus
 
     def _memory_options(self, memory_bytes: int | None) -> list[str]:
         if memory_bytes is None:

@@ -158,20 +158,16 @@ def _rows(pending: Pending) -> list[dict[str, str]]:
 
 
 def _container(row: Mapping[str, str]) -> Container:
+    # A newer version of this tool, whose stack is on the same engine, may know of more.
+    known = {name: value for name, value in json.loads(row["inputs"] or "{}").items() if name in Inputs.model_fields}
     return Container(
         id=row["id"], node=row["node"], kind=row["kind"], project=row["project"], checkout=row["checkout"],
         profile=row["profile"], plan=row["plan"], image=row["image"], state=row["state"], status=row["status"],
         created=row["created"], about=json.loads(row["about"] or "{}"),
-        inputs=_inputs(row["inputs"]),
+        inputs=Inputs.model_validate(known),
         published=published_ports(row["ports"]),
         forwards={int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()},
     )  # fmt: skip
-
-
-def _inputs(label: str) -> Inputs:
-    """A newer version of this tool, whose stack is on the same engine, may know of more."""
-    known = json.loads(label or "{}")
-    return Inputs.model_validate({name: value for name, value in known.items() if name in Inputs.model_fields})
 
 
 def published_ports(text: str) -> dict[int, tuple[str, int]]:

@@ -125,8 +125,9 @@ class Stack(RunningStack):
         None for one that is not running or does not answer.
         """
         servers = [node for node in self.members if node.is_server]
-        answers = self._ask_all([(node.node, node, "role") for node in servers if node.running])
-        return {server.node: answers.get(server.node) for server in servers}
+        answers = self._answers([(node.node, node, "role") for node in servers if node.running], self.patience_s)
+        given = {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
+        return {server.node: given.get(server.node) for server in servers}
 
     @property
     def entries(self) -> Entries:
@@ -164,11 +165,6 @@ class Stack(RunningStack):
             else:
                 known[each.node] = ReadyAnswer(True, "runs")
         return known | {node: _ready_answer(answer) for node, answer in self._answers(asked, self.patience_s).items()}
-
-    def _ask_all(self, questions: Sequence[tuple[str, Container, str]]) -> dict[str, str | None]:
-        """(key, container, question to its probe) → answer, or None."""
-        answers = self._answers(questions, self.patience_s)
-        return {key: answer.stdout.strip() if answer.code == 0 else None for key, answer in answers.items()}
 
     def _answers(self, questions: Sequence[tuple[str, Container, str]], limit_s: float) -> dict[str, ExecResult]:
         """(key, container, question to its probe) → how that ended; all run at once, and all within ``limit_s``."""

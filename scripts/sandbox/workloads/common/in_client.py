@@ -82,13 +82,13 @@ def run_load(
                 on_line(line)
         return stream.wait(OVERTIME_S)
     finally:
-        _end(stream)
+        end_stream(stream, 10)
 
 
-def _end(stream: Stream) -> None:
-    """Ends the load, if it is still running, by closing its input; then our side."""
+def end_stream(stream: Stream, limit_s: float) -> None:
+    """Ends a command, if it is still running, by closing its input; our side of it after ``limit_s`` at the latest."""
     stream.close_stdin()
     try:
-        stream.wait(10)
+        stream.wait(limit_s)
     except TimeoutError:
         stream.kill()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.stack.protocol import StackNode
-from sandbox.workloads.common.in_client import script_argv
+from sandbox.workloads.common.in_client import end_stream, script_argv
 from sandbox.workloads.common.model import Session, WorkloadError
 from sandbox.workloads.common.sql import targets_of
 
@@ -78,8 +78,4 @@ class StoppedAppliers:
         raise WorkloadError(f"the appliers could not be watched: {last}")
 
     def _end(self) -> None:
-        self._stream.close_stdin()
-        try:
-            self._stream.wait(_END_LIMIT_S)
-        except TimeoutError:
-            self._stream.kill()
+        end_stream(self._stream, _END_LIMIT_S)
