@@ -270,6 +270,23 @@ def test_a_stack_that_does_not_become_ready_is_an_error_of_the_environment(
     assert "heal  healed hang on mysql1" in err and err[-3].startswith("replica1 does not answer whether it is ready")
 
 
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_server_that_dies_of_its_fault_just_after_the_heal_is_started_again_once(
+    docker: Engine, project: str, typed: Any, stays: bool
+) -> None:
+    def dies(_: tuple[str, ...]) -> ExecResult:
+        if stays and docker.called("restart"):
+            return answer("ready writer\n")
+        docker.state("mysql1", "exited")
+        return answer("Error response from daemon: container is not running\n", code=1)
+
+    docker.on("exec .*mysql1 .*probe ready", dies)
+    code, out, err = typed("heal")
+    assert [call[-1].rpartition("-")[2] for call in docker.called("restart")] == ["mysql1"]
+    assert "heal  mysql1 has ended: restarting it" in err
+    assert (code, bool(out)) == ((ExitCode.OK, True) if stays else (ExitCode.ENVIRONMENT, False))
+
+
 @pytest.mark.parametrize("returns", [True, False])
 def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
     docker: Engine, typed: Any, monkeypatch: pytest.MonkeyPatch, returns: bool

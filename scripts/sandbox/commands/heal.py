@@ -9,7 +9,7 @@ from sandbox.stack import lifecycle
 from sandbox.stack.journal import Breakage, forget_all
 from sandbox.stack.naming import DEFAULT_NAME, AmbiguousStackError, name_option, project_name
 from sandbox.stack.protocol import Note, OnEvent
-from sandbox.stack.readiness import LeftClusterError
+from sandbox.stack.readiness import LeftClusterError, NotReadyError
 from sandbox.stack.stack import Stack
 
 HELP = ("a stack", 14)
@@ -51,17 +51,19 @@ def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int 
 
 
 def _wait_until_ready(stack: Stack, progress: OnEvent, timeout: int | None) -> None:
-    """Restarts members that a fault has made leave their cluster for good, each of them once."""
+    """Restarts, each node once, what its fault ends only now: a write that had no room can still end the server."""
     restarted: set[str] = set()
     while True:
         try:
             lifecycle.start(stack.refreshed(), progress, timeout)
-        except LeftClusterError as left:
-            if left.node in restarted:
+        except NotReadyError as late:
+            has_left = isinstance(late, LeftClusterError)
+            if late.node in restarted or (not has_left and stack.refreshed().container(late.node).running):
                 raise
-            progress(Note(f"{left.node} has left its cluster and does not return by itself: restarting it"))
-            stack.docker.ask("restart", stack.container(left.node).id)
-            restarted.add(left.node)
+            why = "has left its cluster and does not return by itself" if has_left else "has ended"
+            progress(Note(f"{late.node} {why}: restarting it"))
+            stack.docker.ask("restart", stack.container(late.node).id)
+            restarted.add(late.node)
         else:
             return
 
