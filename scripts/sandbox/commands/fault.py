@@ -14,7 +14,6 @@ from sandbox.faults.common.registry import EXAMPLE, fault_named, names
 from sandbox.finder import parse_options
 from sandbox.run.targets import PATIENT_S, chosen_nodes
 from sandbox.stack.naming import name_option
-from sandbox.stack.stack import Stack
 
 HELP = ("a stack", 13)
 
@@ -38,10 +37,12 @@ def command(
         request = FaultRequest(fault, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
         refuse_broken(stack, request)
         injection = _injected(Breaker(stack), request, name_option(stack.name))
-    _refuse_without_effect(injection, request, stack)
-    data = {"fault": fault, "options": given, "nodes": list(request.nodes), "ms": round(_ms(injection), 1)}
-    text = f"{fault} on {', '.join(request.nodes)}: in effect after {_ms(injection):.0f} ms"
-    option = name_option(stack.name)
+    option, ms = name_option(stack.name), (injection.ended_ns - injection.began_ns) / 1e6
+    if injection.missing:
+        known = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
+        raise MachineError(f"{fault} is not in effect", known, f"try: make heal{option}   (undoes the attempt)")
+    data = {"fault": fault, "options": given, "nodes": list(request.nodes), "ms": round(ms, 1)}
+    text = f"{fault} on {', '.join(request.nodes)}: in effect after {ms:.0f} ms"
     show(json, data, [text, f"state  make ps{option}      heal  make heal{option}"])
 
 
@@ -56,14 +57,3 @@ def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection
             known, step = "what was broken is healed", f"try: make ps{option}"
             raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
         raise
-
-
-def _ms(injection: Injection) -> float:
-    return (injection.ended_ns - injection.began_ns) / 1e6
-
-
-def _refuse_without_effect(injection: Injection, request: FaultRequest, stack: Stack) -> None:
-    if injection.missing:
-        known = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
-        step = f"try: make heal{name_option(stack.name)}   (undoes the attempt)"
-        raise MachineError(f"{request.fault} is not in effect", known, step)

@@ -39,11 +39,12 @@ def run(
     """
     metrics = metrics_in(metric, "try: make history METRIC=tps")
     manifests = readable_results(results, partial(print, file=sys.stderr))
-    found = [each for each in manifests if _is_meant(each[1], matrix, profile, workload)]
-    sides = _sides([side_of(*each) for each in found], workload)
-    if not sides:
+    found = [side_of(*each) for each in manifests if _is_meant(each[1], matrix, profile, workload)]
+    found = [each for each in found if each.records and workload in (None, "", each.records[0].workload.name)]
+    if not found:
         raise _nothing([manifest for _, manifest in manifests], matrix)
-    newest = sides[-1]
+    newest = found[0]
+    sides = [each for each in reversed(found) if subject(each) == subject(newest)]
     history = history_of(sides, metrics or newest.metrics, _wanted(only, newest), read_calibration())
     show(as_json, history_data(history), history_lines(history))
     return int(ExitCode.OK)
@@ -56,12 +57,6 @@ def _is_meant(manifest: Manifest, matrix: str | None, profile: str | None, workl
     if workload and manifest.kind != "bench":
         return False
     return not profile or manifest.profile == profile
-
-
-def _sides(sides: Sequence[ResultSide], workload: str | None) -> Sequence[ResultSide]:
-    """Those of the workload, with the same subject as the newest of them, which comes first; oldest first."""
-    found = [each for each in sides if each.records and workload in (None, "", each.records[0].workload.name)]
-    return [each for each in reversed(found) if subject(each) == subject(found[0])]
 
 
 def _wanted(only: str | None, newest: ResultSide) -> dict[str, list[str]]:

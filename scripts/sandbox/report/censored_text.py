@@ -43,7 +43,8 @@ def censored_figures(verdict: CensoredVerdict, too_few: str) -> tuple[str, str, 
 
 def bounds_text(name: str, size: Bounds, interval: Bounds | None, too_few: str) -> tuple[str, str]:
     """An effect and its interval with open trials."""
-    return _size_text(METRICS[name], size), _interval_text(METRICS[name], interval) if interval else too_few
+    metric, ends = METRICS[name], (interval.low, interval.high) if interval else ()
+    return _size_text(metric, size), " … ".join(_OPEN if end is None else shown(metric, end) for end in ends) or too_few
 
 
 def open_text(verdict: CensoredVerdict) -> str:
@@ -59,11 +60,6 @@ def _size_text(metric: Metric, size: Bounds) -> str:
         return f"at most {shown(metric, size.high)}" if size.high is not None else _OPEN
     low, high = shown(metric, size.low), shown(metric, size.high)
     return low if low == high else f"{low} … {high}"
-
-
-def _interval_text(metric: Metric, interval: Bounds) -> str:
-    ends = (_OPEN if end is None else shown(metric, end) for end in (interval.low, interval.high))
-    return " … ".join(ends)
 
 
 def censored_data(verdict: CensoredVerdict) -> dict[str, Any]:

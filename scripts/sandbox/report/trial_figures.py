@@ -177,15 +177,12 @@ def _timeline(name: str, record: Record, series: TrialSeries) -> Strips:
     found.append(_lags(trial, series))
     found.append(_sampled("received, not yet applied", series.queue, trial, series))
     found.append(_sampled("paused by flow control, % of the time", series.paused_percent, trial, series))
+    rto = lasted(record, "rto_ms")
     return Strips(
-        title=f"{name}: {_rto(record)}", marks=list(_faults(trial, span[1])), x_title="seconds from t0", y_title="",
+        title=f"{name}: " + (f"RTO {_value(*rto, 'rto_ms')}" if rto else "no RTO"),
+        marks=list(_faults(trial, span[1])), x_title="seconds from t0", y_title="",
         span=span, strips=[strip for strip in found if strip.marks],
     )  # fmt: skip
-
-
-def _rto(record: Record) -> str:
-    found = lasted(record, "rto_ms")
-    return f"RTO {_value(*found, 'rto_ms')}" if found else "no RTO"
 
 
 def _acked(series: TrialSeries) -> Strip:

@@ -189,17 +189,16 @@ def _stale(ledgers: Sequence[LedgerCounts | None], stream: str) -> str:
 
 def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[TrialTable]:
     """A column for each check that failed anywhere: ``3 of 10``; of those trials that it judged."""
-    counts = {cell.name: _verdicts(cell) for cell in cells}
+    counts = {
+        cell.name: Counter[tuple[str, str]]((each.name, each.verdict) for run in cell.records for each in run.checks)
+        for cell in cells
+    }
     failed = [name for name in dict.fromkeys(name for found in counts.values() for name, _ in found)
               if any(found[name, "fail"] for found in counts.values())]  # fmt: skip
     if not failed:
         return
     rows = [[*cell.levels, *(_check_text(counts[cell.name], name) for name in failed)] for cell in cells]
     yield TrialTable("Checks that failed", "In how many of the trials.", [*factors, *failed], rows, len(factors))
-
-
-def _verdicts(cell: CellTrials) -> Counter[tuple[str, str]]:
-    return Counter((check.name, check.verdict) for record in cell.records for check in record.checks)
 
 
 def _check_text(found: Counter[tuple[str, str]], name: str) -> str:

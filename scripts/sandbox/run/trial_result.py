@@ -122,11 +122,7 @@ def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: boo
 
 
 def _evidence(
-    run: Run,
-    readings: Mapping[str, NodeReading],
-    figures: Figures,
-    counts: LedgerCounts,
-    writer: str | None,
+    run: Run, readings: Mapping[str, NodeReading], figures: Figures, counts: LedgerCounts, writer: str | None
 ) -> Evidence:
     # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others by design.
     comparable = not any(node.topology == "galera" for node in servers_of_group(run))

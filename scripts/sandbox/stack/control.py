@@ -150,14 +150,10 @@ class Control(NodeControl):
             # The engine cannot take a limit back: all of its processors are none.
             options += [f"--cpus={limits.cpus or engine_facts(self._docker).cpus:g}"]
         if limits.memory_bytes != now.memory_bytes:
-            options += self._memory_options(limits.memory_bytes)
+            memory = limits.memory_bytes or engine_facts(self._docker).memory_bytes
+            options += [f"--memory={memory}", f"--memory-swap={limits.memory_bytes or -1}"]
         if options:
             self._docker.ask("update", *options, self._id)
-
-    def _memory_options(self, memory_bytes: int | None) -> list[str]:
-        if memory_bytes is None:
-            return [f"--memory={engine_facts(self._docker).memory_bytes}", "--memory-swap=-1"]
-        return [f"--memory={memory_bytes}", f"--memory-swap={memory_bytes}"]
 
     def weigh(self, weight: float) -> None:
         self._docker.ask("update", f"--cpu-shares={round(weight * CPU_SHARES)}", self._id)

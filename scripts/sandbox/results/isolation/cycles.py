@@ -114,11 +114,7 @@ def _following(edges: Iterable[Edge]) -> dict[int, list[int]]:
 
 
 def _path(
-    following: Mapping[int, Sequence[int]],
-    start: int,
-    end: int,
-    place: Mapping[int, int],
-    within: tuple[int, int],
+    following: Mapping[int, Sequence[int]], start: int, end: int, place: Mapping[int, int], within: tuple[int, int]
 ) -> list[int] | None:
     """The shortest path over nodes whose place is within two bounds, both ends included; None without one."""
     lowest, highest = within

@@ -138,7 +138,9 @@ def read_probe_log(lines: Iterable[str]) -> ProbeLog:
         try:
             collected.take(chunk)
         except MALFORMED:
-            _refuse_malformed(chunk, number)
+            for each, line in enumerate(chunk, number):
+                if _is_malformed(line):
+                    raise ValueError(f"line {each} is not of a probe's log: {line[:200]!r}") from None
             raise
     return _log(header, collected)
 
@@ -179,10 +181,3 @@ def _is_malformed(line: str) -> bool:
     except MALFORMED:
         return True
     return False
-
-
-def _refuse_malformed(chunk: Sequence[str], number: int) -> None:
-    """Raises ValueError for the first malformed line."""
-    for each, line in enumerate(chunk, number):
-        if _is_malformed(line):
-            raise ValueError(f"line {each} is not of a probe's log: {line[:200]!r}")
