@@ -70,7 +70,7 @@ def figures_of(
     ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock; ``gave_up_us``: when a fault
     was healed since writes did not come back, so that what was out then is censored.
     """
-    of_stream = stream_outages(log, t0_us, end_us)
+    of_stream = stream_outages(log, t0_us, end_us, injections)
     by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
     late = log.lateness_ms(t0_us)
     figures: dict[str, Any] = {
@@ -119,14 +119,28 @@ def outage_threshold_us(acks: Real, t0_us: float, delta_us: float) -> float:
     return max(SLOTS * delta_us, TIMES_BASELINE * float(gaps.max(initial=0)))
 
 
-def stream_outages(log: ProbeLog, t0_us: float, end_us: float) -> dict[str, StreamOutages]:
+def joined(gaps: Iterable[Gap], injections: Sequence[Injection]) -> list[Gap]:
+    """Outages, of which one that begins during an injection is part of an earlier one that ended within a second.
+
+    A fault of several nodes hits one after the other, and slows the machine while it does: no recovery lies between.
+    """
+    found: list[Gap] = []
+    for gap in gaps:
+        during = any(began <= gap.begin_us < ended for began, ended, _ in injections)
+        goes_on = during and found and gap.begin_us - found[-1].end_us < _SECOND_US
+        found.append(replace(gap, begin_us=found.pop().begin_us) if goes_on else gap)
+    return found
+
+
+def stream_outages(log: ProbeLog, t0_us: float, end_us: float, steps: Sequence[Injection]) -> dict[str, StreamOutages]:
     """By stream of writes that the request has."""
     found = {}
     for stream in WRITE_STREAMS:
         acks, delta = log.acks(stream), log.delta_us(stream)
         if delta is not None:
             threshold = outage_threshold_us(acks, t0_us, delta)
-            found[stream] = StreamOutages(outages(acks, t0_us, end_us, threshold), threshold, delta)
+            gaps = joined(outages(acks, t0_us, end_us, threshold), steps)
+            found[stream] = StreamOutages(gaps, threshold, delta)
     return found
 
 

@@ -13,6 +13,7 @@ from sandbox.results.trial.figures import (
     StreamOutages,
     during_end,
     figures_of,
+    joined,
     nearest_rank,
     outage_threshold_us,
     outages,
@@ -213,6 +214,33 @@ def test_a_gap_that_began_before_t0_counts_and_one_that_ended_by_then_does_not()
     assert outages(acks[2:], 150, 300, 40) == [Gap(150, 200, False), Gap(200, 300, False)]
     assert outages(acks[:0], 150, 300, 40) == [Gap(150, 300, True)]
     assert outages(acks, 150, 280, 50) == [Gap(100, 200, False), Gap(200, 280, True)]
+
+
+@pytest.mark.parametrize(
+    ("injections", "begins"),
+    [
+        ([], [0, 1.5, 3.0, 5.5]), ([(0, S, None)], [0, 1.5, 3.0, 5.5]), ([(0, 2 * S, None)], [0, 3.0, 5.5]),
+        ([(0, 4 * S, None)], [0, 5.5]), ([(0, 6 * S, None)], [0, 5.5]), ([(2 * S, 4 * S, None)], [0, 1.5, 5.5]),
+    ],
+)  # fmt: skip
+def test_writes_that_come_back_for_less_than_a_second_during_an_injection_end_no_outage(
+    injections: list[tuple[float, float, float | None]], begins: list[float]
+) -> None:
+    """Outages from 0 to 0.6, 1.5 to 2.1, 3.0 to 3.5, and from 5.5 s on: the last one comes two seconds later."""
+    ends = {0: 0.6, 1.5: 2.1, 3.0: 3.5, 5.5: 9.0}
+    gaps = [Gap(begin * S, end * S, end == 9.0) for begin, end in ends.items()]
+    found = joined(gaps, injections)
+    assert [gap.begin_us / S for gap in found] == begins
+    assert found[-1] == gaps[-1] and {gap.end_us for gap in found} <= {gap.end_us for gap in gaps}
+    assert sum(gap.ms for gap in found) >= sum(gap.ms for gap in gaps)
+
+
+def test_the_rto_of_a_fault_of_all_nodes_is_not_the_end_of_a_stall_while_it_is_injected() -> None:
+    """The last of them is hit 900 ms after the first, and takes writes until then, with a stall of 190 ms."""
+    lines = [*steady(0, 10_200), *steady(10_390, 10_900, 3000), *steady(31_000, 40_000, 5000)]
+    figures = figures_of(log_of(lines, pooled=100), 10 * S, [(10 * S, 11 * S, 21 * S)], 40 * S)
+    assert figures.rto_ms == pytest.approx(21_004, abs=5) and figures.recovered_by_op["rto_ms"] == 5000
+    assert figures.outage_total_ms == pytest.approx(20_800, abs=20)
 
 
 @pytest.mark.parametrize(
