@@ -25,9 +25,9 @@ connect() { # to this node's own server, for good: a question a second costs nex
   coproc own { exec mysql --defaults-file="$account" -h 127.0.0.1 -NB --unbuffered 2>&1; }
 }
 
-ask() { # one statement with one line of answer, over the open connection
-  # shellcheck disable=SC2154  # the coprocess sets it
-  printf '%s;\n' "$1" >&"${own[1]}" && IFS= read -r answer <&"${own[0]}"
+ask() { # one statement with one line of answer, over the open connection; none where that has ended, which unsets it
+  answer=''
+  printf '%s;\n' "$1" >&"${own[1]-}" && IFS= read -r answer <&"${own[0]-}"
 } 2>/dev/null
 
 tell() { # statements from stdin, to this node's own server
@@ -77,7 +77,11 @@ SQL
 
 drop_channel() { # a pull that was cut short leaves its channel, which no member of a group may have
   ask "select count(*) from performance_schema.replication_connection_configuration where channel_name = 'forming'"
-  [ "$answer" = 0 ] || tell <<<"stop $SANDBOX_REPLICA for channel 'forming'; reset $SANDBOX_REPLICA all for channel 'forming';"
+  case $answer in
+    0) ;;
+    1) tell <<<"stop $SANDBOX_REPLICA for channel 'forming'; reset $SANDBOX_REPLICA all for channel 'forming';" ;;
+    *) say "no connection to this node's own server: $answer" ;;
+  esac
 }
 
 pull() { # node, its transactions: over a channel that lives only as long
@@ -93,9 +97,25 @@ SQL
   drop_channel
 }
 
+unreadable() { # a host that lost its power may leave a relay log that ends inside a transaction: no start gets past it
+  local threads=performance_schema.replication_applier_status_by
+  ask "select count(*) > 0 from (select channel_name, last_error_number from ${threads}_coordinator
+    union all select channel_name, last_error_number from ${threads}_worker) applier
+    where channel_name = 'group_replication_applier' and last_error_number = 13121" && [ "$answer" = 1 ]
+}
+
+drop_received() { # what could be read is applied; whoever has the rest sends it again
+  say 'dropping a relay log that cannot be read to its end'
+  tell <<<"reset $SANDBOX_REPLICA for channel 'group_replication_applier';"
+}
+
 form() { # state of this node, offline: what to do about it, once
   local node state majority sees applied set all
   local -A held=()
+  if unreadable; then
+    drop_received
+    return 0
+  fi
   while IFS='|' read -r node state majority sees applied set; do
     case $state.$majority.$sees.$applied in
       ONLINE.1.0.*)
@@ -141,7 +161,7 @@ lost() { # this node sees no majority: whether so many others say that they are 
 }
 
 rejoining() { # by itself, after its own time-outs
-  ask "select count(*) from performance_schema.threads where name = 'thread/group_rpl/THD_autorejoin'" && [ "$answer" != 0 ]
+  ask "select count(*) from performance_schema.threads where name = 'thread/group_rpl/THD_autorejoin'" && [ "$answer" = 1 ]
 }
 
 watch() { # as long as the connection lasts
@@ -168,4 +188,5 @@ watch() { # as long as the connection lasts
 while :; do
   connect
   watch
+  sleep 0.1
 done

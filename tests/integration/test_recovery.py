@@ -168,7 +168,7 @@ def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> 
     with live_stack("galera3@10.11") as stack:
         stack.sql("galera2", "create table sbtest.mine (id int primary key); insert into sbtest.mine values (1)")
         stack.kill("galera2", "galera3")
-        apply_one_more(stack, "galera2")
+        on_its_volumes(stack, "galera2", Path(__file__).with_name("galera_one_more.sh").read_text())
         stack.start()
         for node in stack.servers:
             stack.sql_until(node, "select group_concat(id) from sbtest.mine", "1")
@@ -177,10 +177,26 @@ def test_a_galera_node_that_holds_more_than_the_survivors_takes_their_data() -> 
         assert "SST succeeded" in log
 
 
-def apply_one_more(stack: LiveStack, node: str) -> None:
-    """A transaction on a node that was killed, as if it had been the only one to apply it."""
+def test_members_with_a_torn_relay_log_come_back() -> None:
+    """The disk of a host that lost its power ends where it was flushed last: inside a transaction."""
+    torn = """printf 'what was not flushed' >>"$(ls /var/lib/mysql/*-group_replication_applier.0* | tail -n 1)\""""
+    with live_stack("gr3@9.7") as stack:
+        stack.kill(*stack.servers)
+        for node in stack.servers[1:]:
+            on_its_volumes(stack, node, torn)
+        stack.start()
+        (writer,) = stack.writers()
+        stack.sql(writer, "create table sbtest.after (id int primary key); insert into sbtest.after values (1)")
+        for node in stack.servers:
+            stack.sql_until(node, "select group_concat(id) from sbtest.after", "1")
+        for node in stack.servers[1:]:
+            log = run(["sh", "-c", 'docker logs "$1" 2>&1', "log", stack.container(node)]).stdout
+            assert "dropping a relay log that cannot be read to its end" in log
+
+
+def on_its_volumes(stack: LiveStack, node: str, script: str) -> None:
+    """Runs a script in a container of the node's image, with the volumes of the node, which was killed."""
     image = next(f"{each['image']}" for each in stack.data() if each["name"] == node)
-    script = Path(__file__).with_name("galera_one_more.sh").read_text()
     shell = ["--entrypoint", "bash", image, "-c", script]
     label = f"sandbox.stack={project_name(stack.name)}"
     run(["docker", "run", "--rm", "--network=none", "--label", label, "--volumes-from", stack.container(node), *shell])

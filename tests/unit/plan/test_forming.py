@@ -12,17 +12,23 @@ cat >"$SENT"
 """
 
 
-def sent_by(tmp_path: Path, call: str) -> list[str]:
-    """The statements that a function of the script gives to the server's client."""
-    client, statements = tmp_path / "mysql", tmp_path / "sent"
+def run(tmp_path: Path, call: str) -> str:
+    """What a call of the script's functions prints; the client answers as `CLIENT` does."""
+    client = tmp_path / "mysql"
     client.write_text(CLIENT)
     client.chmod(0o755)
     functions, loop, _ = FORMING.read_text().rpartition("\nwhile :; do")
     assert loop
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SENT": str(statements)}
-    nodes = {"SANDBOX_NODE": "gr3", "SANDBOX_NODES": "gr1 gr2 gr3"}
-    subprocess.run(["bash", "-c", f"{functions}\n{call}"], env=environment | nodes, check=True, capture_output=True)
-    return [line for line in statements.read_text().splitlines() if line]
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SENT": str(tmp_path / "sent")}
+    nodes = {"SANDBOX_NODE": "gr3", "SANDBOX_NODES": "gr1 gr2 gr3", "SANDBOX_REPLICA": "replica"}
+    argv = ["bash", "-c", f"{functions}\n{call}"]
+    return subprocess.run(argv, env=environment | nodes, check=True, capture_output=True, text=True).stdout
+
+
+def sent_by(tmp_path: Path, call: str) -> list[str]:
+    """The statements that a function of the script gives to the server's client."""
+    run(tmp_path, call)
+    return [line for line in (tmp_path / "sent").read_text().splitlines() if line]
 
 
 def test_a_member_that_joins_has_its_seeds_ten_times_while_it_asks_them(tmp_path: Path) -> None:
@@ -42,3 +48,16 @@ def test_only_the_first_member_forms_a_group(tmp_path: Path) -> None:
         begin = statements.index("start group_replication;")
         assert statements[begin - 1] == f"set global group_replication_bootstrap_group = {switch};"
         assert statements[begin + 1] == "set global group_replication_bootstrap_group = OFF;"
+
+
+def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Path) -> None:
+    """Bash unsets a coprocess that has ended; the loop then connects again. No answer counts for a later question."""
+    call = """
+        coproc own { read -r _; echo 1; }
+        ask 'select 1'; echo "answer: $answer"
+        while [ -n "${own_PID-}" ]; do sleep 0.01; done
+        drop_channel; unreadable || echo 'nothing is known'
+        ask 'select 1' || echo "no answer: $answer"
+    """
+    assert run(tmp_path, call).splitlines() == ["answer: 1", "nothing is known", "no answer: "]
+    assert not (tmp_path / "sent").exists()
