@@ -14,7 +14,7 @@ from sandbox.stack.protocol import NodeControl
 _CHAIN = f"{CHAIN}-POWER"
 # Source: Linux, EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN: one number. Flag 2: not even the journal is flushed.
 _SHUT_DOWN = """\
-python3 -c '
+python3 -IS -c '
 import errno, fcntl, os, struct, sys
 folder = os.open("/data", os.O_RDONLY)
 fcntl.ioctl(folder, 0x8004587D, struct.pack("I", 2))

@@ -49,6 +49,14 @@ case $1 in
   *) exit 2 ;;
 esac
 """,
+    "iptables-restore": """\
+while read -r word rest; do
+  case $word in
+    :*) iptables -N "${word#:}" ;;
+    -A | -I) iptables "$word" $rest ;;
+  esac
+done
+""",
     "tc": """\
 disciplines=$ROOT/disciplines
 case $2 in
@@ -64,7 +72,7 @@ echo '1: lo    inet 127.0.0.1/8 scope host lo'
 echo '9: eth1    inet 172.18.0.2/16 brd 172.18.255.255 scope global eth1'
 """,
     "python3": """\
-[[ $2 != *0x8004587D* ]] || { cp "$ROOT/rules" "$ROOT/rules-before"; : >"$ROOT/powerless"; }
+[[ ${*: -1} != *0x8004587D* ]] || { cp "$ROOT/rules" "$ROOT/rules-before"; : >"$ROOT/powerless"; }
 """,
     "timeout": """\
 [[ $4 =~ /dev/tcp/([0-9.]+)/ ]]

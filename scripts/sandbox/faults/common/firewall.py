@@ -41,10 +41,11 @@ case $rules in *'-N {chain}'*) echo 'the chain {chain} is still there' >&2; exit
 
 
 def putting(chain: str, rules: Sequence[str]) -> str:
-    """The script that puts rules in effect at once: the chain is filled first, then packets go through it."""
-    lines = [f"iptables -w -N {chain}", *(f"iptables -w -A {chain} {rule}" for rule in rules)]
-    lines += [f"iptables -w -I {hook} -j {chain}" for hook, _ in _SIDES.values()]
-    return clearing(chain) + "set -e\n" + "\n".join(lines) + "\n"
+    """The script that puts rules in effect at once, by one process: each takes its time on a busy machine."""
+    lines = [f":{chain} -", *(f"-A {chain} {rule}" for rule in rules)]
+    lines += [f"-I {hook} -j {chain}" for hook, _ in _SIDES.values()]
+    restore = "\n".join(["iptables-restore -w --noflush <<'RULES' || exit", "*filter", *lines, "COMMIT", "RULES"])
+    return f"rules=$(iptables -w -S) || exit\ncase $rules in *'-N {chain}'*)\n{clearing(chain)};; esac\n{restore}\n"
 
 
 def put(node: NodeControl, chain: str, rules: Sequence[str]) -> None:
