@@ -24,7 +24,7 @@ from sandbox.stack.protocol import followers
 from sandbox.workloads.common.model import Progress
 
 PREPARE_S = 1.0
-"""How long before a step its nodes are chosen and its fault prepared."""
+"""How long before a step its nodes are chosen and its fault prepared; the first one's was prepared by then."""
 AGAIN_S = 0.02
 """A step that is not prepared in time waits at least so long between two looks at what else is due."""
 BACK_S = 5.0
@@ -51,6 +51,16 @@ class Aim:
     key: str
     step: Step
     nodes: Future[list[str]] = field(default_factory=Future)
+
+
+def prepare_first(run: Run, breaking: Breaking, steps: Sequence[Step]) -> None:
+    """The first step's fault, before the probe's first slot: starting its helpers takes time that the probe would miss.
+
+    A second before the step it is prepared anew, where it is to hit other nodes by then. Raises as `carry_out`.
+    """
+    if (step := steps[0]).fault not in (None, BY_HAND):
+        nodes = chosen_nodes(run.stack, step.target, run.request.via, run.session.seed, run.roles)
+        breaking.prepare("0", FaultRequest(step.name, step.options, nodes))  # its key in `_parts`
 
 
 class Conductor:

@@ -11,7 +11,7 @@ from sandbox.errors import ExitCode, SandboxError, states
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.guard import Guard
 from sandbox.results.record import Status
-from sandbox.run.conductor import BACK_S, Conductor
+from sandbox.run.conductor import BACK_S, Conductor, prepare_first
 from sandbox.run.counters import connections_refused, restarted, take_snapshots
 from sandbox.run.ledger import (
     NodeReading,
@@ -125,6 +125,8 @@ def start_probe(run: Run) -> None:
     run.sampler = Sampler(niced, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
     run.closing.enter_context(run.sampler)
     run.sampler.wait_for_first()
+    with refusals():
+        prepare_first(run, run.breaking, trial.schedule.in_time())
     plan = probe_plan(run.stack, session.entry, run.nodes, run.roles, trial, session.seed)
     run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"))
     run.closing.callback(run.probe.close)

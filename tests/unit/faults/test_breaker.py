@@ -259,6 +259,15 @@ def test_the_helper_of_what_is_never_injected_is_removed(stack: FakeStack, log: 
     assert sorted(log) == ["release mysql1", "release replica1"] and not broken(stack)
 
 
+def test_another_node_takes_the_place_of_the_one_prepared_before(stack: FakeStack, log: list[str]) -> None:
+    breaker = Breaker(stack)
+    breaker.prepare("0", request("host-loss", "mysql1"))
+    breaker.prepare("0", request("host-loss", "replica1"))
+    assert "release mysql1" in log and "release replica1" not in log
+    breaker.inject("0")
+    assert "signal replica1 KILL" in log and "signal mysql1 KILL" not in log
+
+
 def test_a_helper_that_stays_hides_no_fault_that_stays(stack: FakeStack) -> None:
     breaker = injected(stack, request("hang"))
     breaker.prepare("b", request("host-loss", "replica1"))

@@ -219,6 +219,13 @@ def test_a_fault_that_may_take_long_is_waited_for(started: Guard, log: Path, mon
     assert log.read_text().splitlines()[-1] == "closed"
 
 
+def test_what_is_prepared_is_not_prepared_again(started: Guard, log: Path) -> None:
+    for node in ("mysql1", "mysql1", "replica1"):
+        started.prepare("1", FaultRequest("hang", {}, [node]))
+    started.close()
+    assert log.read_text().splitlines()[:3] == ["prepare 1 hang - mysql1", "prepare 1 hang - replica1", "close"]
+
+
 def test_an_interrupted_question_does_not_confuse_the_end(
     started: Guard, log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

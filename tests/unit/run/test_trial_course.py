@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.faults.common.breaker import Injection
+from sandbox.faults.common.breaker import FaultRequest, Injection
 from sandbox.run import conductor
 from sandbox.run.schedule import FaultProfile, Scenario, Step
 from sandbox.run.targets import chosen_nodes
@@ -91,7 +91,28 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
     stack = TrialStack(world, role_of={"mysql1": "writer", "replica1": "writer"})
     steps = [Step(at_s=10, fault="hang", for_s=2), Step(at_s=14, fault="hang", for_s=2)]
     try_once(world, tmp_path, monkeypatch, steps=steps, stack=stack)
-    assert seen == ["mysql1", "replica1"]
+    assert seen == [None, "mysql1", "replica1"], "the first one before there is a probe"
+
+
+def test_the_first_fault_is_prepared_before_the_probe_and_hits_who_writes_when_it_begins(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Helpers that start beside the probe make it late; who wrote before it may have been replaced since."""
+    seen: list[tuple[bool, list[str]]] = []
+
+    class Watched(FakeBreaking):
+        def prepare(self, key: str, request: FaultRequest) -> None:
+            seen.append((world.probe is not None, [*request.nodes]))
+            super().prepare(key, request)
+
+    def choose(*_: Any) -> list[str]:
+        return ["mysql1"] if world.probe is None else ["replica1"]
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    steps = [Step(at_s=10, fault="hang", for_s=2)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=Watched(world))
+    assert seen == [(False, ["mysql1"]), (True, ["replica1"])]
+    assert trial_of(record).steps[0].nodes == ["replica1"]
 
 
 def test_a_step_that_is_prepared_late_delays_no_heal(
@@ -135,14 +156,14 @@ def test_no_step_overtakes_one_that_is_prepared_late(
 def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Prepared 8 s late; the second one is prepared in time from then on, and healed before the third begins."""
+    """Prepared again, 8 s late; the second one is prepared in time from then on, and healed before the third begins."""
     prepared: list[float] = []
 
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
-        prepared.append(round(world.probe_us / 1e6 - 0.5))
-        while len(prepared) == 1 and world.probe_us < 10_500_000:
+        prepared.append(round(world.probe_us / 1e6 - 0.5) if world.probe else 0)
+        while len(prepared) == 2 and world.probe_us < 10_500_000:
             threading.Event().wait(0.001)
-        if len(prepared) == 1:
+        if len(prepared) == 2:
             world.sleep(8)
         return chosen_nodes(stack, target, *given)
 
@@ -150,7 +171,7 @@ def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     steps = [Step(at_s=at_s, fault="hang", for_s=2.1) for at_s in (10, 14.3, 16.4)]
     steps.append(Step(at_s=25, action="rolling-restart", target="replica1"))
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
-    assert prepared[:2] == [9, 21]
+    assert prepared[:3] == [0, 9, 21]
     assert world.events[:6] == [
         "inject 0 at 18.00", "heal 0 at 20.10", "inject 1 at 22.30", "heal 1 at 24.40", "inject 2 at 24.40",
         "heal 2 at 26.50",

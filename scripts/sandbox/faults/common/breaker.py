@@ -48,7 +48,7 @@ class Breaking(Protocol):
     """What injects faults during a trial: in this process, or in a guard that survives it."""
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """Prepares an injection, so that it takes no longer than it must; breaks nothing.
+        """Prepares an injection, so that it takes no longer than it must, in place of the key's last; breaks nothing.
 
         Raises SandboxError: exit 2 for a fault that is not valid or cannot hit a node, exit 3 where the kernel lacks
         what it needs, exit 4 where the engine refuses.
@@ -106,10 +106,12 @@ class Breaker(Breaking):
         try:
             before = _at_once(lambda node: self._before(request, fault, node, scene), list(nodes.values()))
             known = dict(zip(nodes, before, strict=True))
+            earlier = self._prepared.get(key)
             self._prepared[key] = _Prepared(request, fault, nodes, scene, known)
         except BaseException:
             self._release(nodes)
             raise
+        self._release(earlier.nodes if earlier else {})
 
     def inject(self, key: str) -> Injection:
         aim = self._prepared[key]

@@ -36,14 +36,19 @@ class Guard(Breaking):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=HERE,
         )  # fmt: skip
         self._longest_s = 0.0
+        self._prepared: dict[str, FaultRequest] = {}
         self._closed = False
         self._last_words: dict[str, Any] = {}
 
     def prepare(self, key: str, request: FaultRequest) -> None:
+        """What is prepared stays so: to look at the stack again would take time that the probe misses."""
+        if self._prepared.get(key) == request:
+            return
         fault = fault_named(request.fault, request.options)
         refuse_unable(self._stack.lacking, request.fault)  # in this process it is asked once for all trials
         self._longest_s += fault.longest_s()
         self._ask({"do": "prepare", "key": key, "request": asdict(request)})
+        self._prepared[key] = request
 
     def inject(self, key: str) -> Injection:
         return Injection(**self._ask({"do": "inject", "key": key}))
