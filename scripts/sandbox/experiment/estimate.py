@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 
 from sandbox.experiment.dataset import needs_kept
-from sandbox.experiment.definition import Matrix
 from sandbox.experiment.resolve import Resolved, StackSpec
 from sandbox.experiment.result import runs_done, unfinished
 from sandbox.experiment.selection import ScheduledRun, schedule
@@ -48,8 +47,9 @@ class Typical:
 TYPICAL = {
     "galera": Typical(6.0, 11.0, 12.0, TypicalTimes(2.7, 2.5)),
     "gr": Typical(10.0, 23.0, 27.0, TypicalTimes(6.9, 12.0)),
+    "gr1": Typical(6.0, 13.0, 15.0, TypicalTimes(6.9, 12.0)),
 }
-"""By topology; every other is an `ELSE`."""
+"""By topology, and by one with so many servers; every other is an `ELSE`."""
 ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.0, 8.5))
 
 
@@ -99,13 +99,9 @@ def data_s(resolved: Resolved, docker: Docker) -> float:
 
 def load_s(resolved: Resolved, left: Collection[ScheduledRun]) -> float:
     """Seconds of warm-up and measured load, as far as the clock ends them; a trial ends when its stack is whole."""
-    return sum(_clocked_s(resolved.cells[run.of.name].load, resolved.experiment.matrix) for run in left)
-
-
-def _clocked_s(load: BenchRequest, matrix: Matrix) -> float:
-    if load.trial:
-        return 0.0
-    return float(matrix.warmup + (matrix.seconds if load.work_s is None else 0))
+    matrix, loads = resolved.experiment.matrix, [resolved.cells[run.of.name].load for run in left]
+    seconds = (matrix.warmup + (matrix.seconds if load.work_s is None else 0) for load in loads if not load.trial)
+    return float(sum(seconds))
 
 
 def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
@@ -136,7 +132,8 @@ def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
 
 def typical(stack: StackSpec | None) -> Typical:
     """What a stack's topology takes."""
-    return TYPICAL.get(stack.topology, ELSE) if stack else ELSE
+    topology, servers = stack.topology if stack else ("", 0)
+    return TYPICAL.get(f"{topology}{servers}") or TYPICAL.get(topology, ELSE)
 
 
 def keeping_s(benches: Iterable[BenchRequest], lasts: Typical) -> float:

@@ -60,9 +60,10 @@ class StackSpec:
         return {name: " | ".join(values) for name, values in given.items()}
 
     @property
-    def topology(self) -> str:
-        """Of its first group; empty where it has none."""
-        return next((group.topology for group in self.plan.groups), "") if self.plan else ""
+    def topology(self) -> tuple[str, int]:
+        """Of its first group, with the number of its database servers; empty and 0 where it has none."""
+        groups = self.plan.groups if self.plan else ()
+        return next(((group.topology, len(group.databases)) for group in groups), ("", 0))
 
     @property
     def has_proxy(self) -> bool:

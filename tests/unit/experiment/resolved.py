@@ -18,7 +18,7 @@ def resolved(
     planned: Mapping[str, Mapping[str, str]] | None = None,
     proxied: Collection[str] = (),
     cold: Collection[str] = (),
-    topology: str = "single",
+    topology: tuple[str, int] = ("single", 1),
     host_class: str = "here",
     **given: Any,
 ) -> Resolved:

@@ -10,7 +10,7 @@ import pytest
 from sandbox.experiment import estimate
 from sandbox.experiment.dataset import needing_data
 from sandbox.experiment.definition import CANARY, Cell, Matrix
-from sandbox.experiment.estimate import TYPICAL, keeping_s, known_pace, load_s, overhead_s, runs_left
+from sandbox.experiment.estimate import TYPICAL, Typical, keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.experiment.result import matrix_part
 from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.results.manifest import Manifest
@@ -74,16 +74,19 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
     assert overhead_s(made, left) == 3 * 100 + 10
 
 
-@pytest.mark.parametrize("topology", ["single", "galera", "gr"])
-def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str) -> None:
+@pytest.mark.parametrize(
+    ("topology", "servers", "lasts"),
+    [("single", 1, ELSE), ("galera", 3, TYPICAL["galera"]), ("gr", 3, TYPICAL["gr"]), ("gr", 1, TYPICAL["gr1"])],
+)
+def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str, servers: int, lasts: Typical) -> None:
     trial = TrialRequest(Schedule(steps=[Step(at_s=10, fault="hang", for_s=20)]))
 
     def trial_of(cell: Cell) -> BenchRequest:
         return replace(load_of(cell), trial=trial if cell.change.threads == 4 else None)
 
-    made = resolved(experiment("restart"), trial_of, 1, topology=topology)
-    left, plain = runs_left(made, 1), resolved(experiment("restart"), load_of, 1, topology=topology)
-    trials, lasts = sum(run.of.change.threads == 4 for run in left), TYPICAL.get(topology, ELSE)
+    made = resolved(experiment("restart"), trial_of, 1, topology=(topology, servers))
+    left, plain = runs_left(made, 1), resolved(experiment("restart"), load_of, 1, topology=(topology, servers))
+    trials = sum(run.of.change.threads == 4 for run in left)
     assert 0 < trials < len(left) and load_s(made, left) == 10 * (len(left) - trials), "no clock ends a trial"
     more_s = overhead_s(made, left) - overhead_s(plain, left)
     assert more_s == pytest.approx(trials * trial_s(trial, lasts.trial))

@@ -30,7 +30,7 @@ from sandbox.workloads.sysbench import Sysbench
 WRITES = Sysbench(script="oltp_write_only")
 SLOWEST_TPS, LEAST_LIMIT_S = 5, 300
 """A server that commits or applies more slowly than this is given up, but never before LEAST_LIMIT_S."""
-COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 700.0, 1000.0, 700.0
+COMMIT_TPS, APPLY_TPS, APPLY_TPS_READING = 2300.0, 3400.0, 450.0
 """Typical on a two-core machine, for the estimate: at the source; by a replica without and with reads."""
 OTHER_S = 2.0
 """The same: until the relay log has everything, and the start of the reads."""
