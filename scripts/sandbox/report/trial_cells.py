@@ -38,6 +38,8 @@ CLUSTER_NAMES = {
 }
 """The same, of what a fault does to the cluster as a whole."""
 CANARY = "canary"
+LATER_MS = 1000
+"""A first outage that began so long after t0 may have come from the fault late, or from something else."""
 
 
 @dataclass(frozen=True, slots=True)

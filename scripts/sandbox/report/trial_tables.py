@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sandbox.report.text import UNKNOWN, varied
 from sandbox.report.trial_cells import (
     CLUSTER_NAMES,
+    LATER_MS,
     NAMES,
     CellTrials,
     cells_of,
@@ -16,6 +17,7 @@ from sandbox.report.trial_cells import (
     median_text,
     of_trials,
     only_healed,
+    seen_median,
     trials_text,
 )
 from sandbox.results.manifest import MatrixPart
@@ -24,7 +26,7 @@ from sandbox.results.statistics.metrics import CENSORABLE
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.results.trial.models import LedgerCounts
 
-_OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed")
+_OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed", "first outage")
 _RECOVERY = {
     "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "noticed", "election_ms": "election",
     "brownout_ms": "brownout", "redundancy_ms": "whole again", "lag_max_ms": "largest lag",
@@ -66,7 +68,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
             "Outage of writes, ms",
             "RTO: from the first injection to the end of the first outage, median of the trials; 0: no outage. Still "
             "out: trials in which writes were not back at the end, or when the fault was healed for that. Once healed: "
-            "trials in which they came back only with the heal.",
+            "trials in which they came back only with the heal. First outage: its own length, where it began late.",
             _OUTAGES,
             _outage,
         ),
@@ -92,8 +94,9 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
     """Which cells have few trials, and which too few for a verdict; in which trials only long outages count."""
     cells = cells_of(part, records) if of_trials(records) else []
-    none = [_named(cell) for cell in cells if cell.count < FEWEST_BLOCKS]
-    few = [_named(cell) for cell in cells if FEWEST_BLOCKS <= cell.count < FEWEST_TRIALS]
+    named = [(cell.count, f"{cell.name} ({cell.count})") for cell in cells]
+    none = [name for count, name in named if count < FEWEST_BLOCKS]
+    few = [name for count, name in named if FEWEST_BLOCKS <= count < FEWEST_TRIALS]
     text = [f"fewer than {FEWEST_BLOCKS} trials, so no verdict: {'; '.join(none)}"] if none else []
     text += [f"fewer than {FEWEST_TRIALS} trials: {'; '.join(few)}"] if few else []
     return [*text, *_stalled(cells)]
@@ -108,10 +111,6 @@ def _stalled(cells: Sequence[CellTrials]) -> Iterator[str]:
         most_ms, name = max(found)
         where = f"{len(found)} trial{'s' if len(found) > 1 else ''}"
         yield f"writes stalled before the fault in {where}: only outages above {most_ms:,.0f} ms count in {name}"
-
-
-def _named(cell: CellTrials) -> str:
-    return f"{cell.name} ({cell.count})"
 
 
 def fitting(table: TrialTable, columns: int) -> list[TrialTable]:
@@ -143,11 +142,12 @@ def _piece(table: TrialTable, columns: Sequence[int], first: bool) -> TrialTable
 
 
 def _outage(cell: CellTrials) -> Sequence[str]:
-    lengths = cell.lengths("rto_ms")
-    still_out = sum(still_open for _, still_open in lengths)
+    lengths, first = cell.lengths("rto_ms"), cell.lengths("outage_first_ms")
+    late = lengths and first and seen_median(lengths) - seen_median(first) >= LATER_MS
+    still_out = str(sum(still_open for _, still_open in lengths)) if lengths else ""
     return (
         trials_text(cell), median_text(lengths), interval_text(lengths), longest_text(lengths),
-        str(still_out) if lengths else "", str(sum(map(only_healed, cell.records)) or ""),
+        still_out, str(sum(map(only_healed, cell.records)) or ""), median_text(first) if late else "",
     )  # fmt: skip
 
 

@@ -7,14 +7,12 @@ from rich.console import RenderableType
 from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
-from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, ms_text, only_healed
+from sandbox.report.trial_cells import CLUSTER_NAMES, LATER_MS, NAMES, ms_text, only_healed
 from sandbox.results.compare import lasted
 from sandbox.results.record import Record, TrialRecord, TrialStep
 from sandbox.results.trial.models import StaleReads
 from sandbox.results.trial.observers import UNDATED
 
-LATER_MS = 1000
-"""A first outage that began so long after t0 may have come from the fault late, or from something else."""
 THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
 """RTO → the stream of writes that it is of."""
 ONE_TRIAL = "One trial has no interval: recovery time varies between trials. make matrix repeats them."

@@ -25,13 +25,22 @@ def test_outages_by_hand() -> None:
     assert len(found) == 9
     assert found["galera", "haproxy", "server-crash"] == {
         "trials": "10", "RTO": "3,600", "95 % interval": "2,900 … 4,300", "longest": "4,500", "still out": "0",
-        "once healed": "",
+        "once healed": "", "first outage": "",
     }  # fmt: skip
     assert found["gr", "haproxy", "host-loss"] == {
         "trials": "10", "RTO": "≥ 60,000", "95 % interval": "4,100 … open", "longest": "≥ 60,000", "still out": "8",
-        "once healed": "",
+        "once healed": "", "first outage": "",
     }  # fmt: skip
     assert found["galera", "canary", "host-loss"]["RTO"] == "10,650"
+
+
+def test_an_rto_that_counts_the_time_until_a_late_outage_has_the_length_of_that_beside_it() -> None:
+    late = [
+        each.model_copy(update={"metrics": each.metrics.model_copy(update={"outage_first_ms": 90.0})})
+        for each in records()
+    ]
+    found = rows("Outage of writes, ms", late)["galera", "haproxy", "server-crash"]
+    assert (found["RTO"], found["first outage"]) == ("3,600", "90")
 
 
 def test_recovery_by_hand() -> None:
