@@ -48,7 +48,7 @@ class Breaking(Protocol):
     """What injects faults during a trial: in this process, or in a guard that survives it."""
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """Prepares an injection, so that it takes no longer than it must, in place of the key's last; breaks nothing.
+        """Prepares an injection, so that it takes no longer than it must; breaks nothing. Replaces the key's last one.
 
         Raises SandboxError: exit 2 for a fault that is not valid or cannot hit a node, exit 3 where the kernel lacks
         what it needs, exit 4 where the engine refuses.
