@@ -1,7 +1,8 @@
 """Finds and reads a matrix file; errors name file and line."""
 
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.experiment.definition import Change, Expected, Matrix
+from sandbox.faults.common.yaml_lines import Place, line_of, refuse_repeated_keys
 from sandbox.library import load_library
 from sandbox.places import profile_folders, yaml_files
 from sandbox.plan.grammar import NEXT_STEP, Term, parse, split_assignments
@@ -20,8 +22,6 @@ from sandbox.run.judge import Condition
 MATRICES = profile_folders("matrices")
 PARAMETERS = {"tables": "tables", "rows": "rows_per_table", "dist": "distribution", "rate": "rate_per_s"}
 """Key of a change → parameter of a load."""
-Place = Sequence[int | str]
-"""Keys and positions, from the top of a file down."""
 
 
 def matrix_path(word: str | None, folders: list[Path] = MATRICES) -> Path:
@@ -69,24 +69,13 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
         text = path.read_text(encoding="utf-8")
         tree = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
-        _refuse_repeated_keys(tree, path)
+        refuse_repeated_keys(tree, partial(_wrong, path))
         return tree, data
     except (OSError, UnicodeDecodeError) as problem:
         raise SandboxError(f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         raise _wrong(path, mark.line + 1 if mark else 1, getattr(problem, "problem", None) or str(problem)) from problem
-
-
-def _refuse_repeated_keys(node: yaml.Node | None, path: Path) -> None:
-    """YAML keeps the last of two equal keys: a level that was copied and not renamed would be lost."""
-    seen = set()
-    for child in node.value if isinstance(node, yaml.CollectionNode) else ():
-        key, value = child if isinstance(child, tuple) else (None, child)
-        if key is not None and key.value in seen:
-            raise _wrong(path, key.start_mark.line + 1, f"the key '{key.value}' appears twice")
-        seen.add(key and key.value)
-        _refuse_repeated_keys(value, path)
 
 
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
@@ -135,29 +124,6 @@ def changes_of(matrix: Matrix) -> Iterator[tuple[Place, Change]]:
     for factor, levels in matrix.factors.items():
         for level, change in levels.items():
             yield ("factors", factor, level), change
-
-
-def line_of(tree: yaml.Node | None, place: Place) -> int:
-    """Line of the deepest part of ``place`` that the file has, counted from 1."""
-    line = tree.start_mark.line + 1 if tree else 1
-    for part in place:
-        found = _child(tree, part)
-        if found is None:
-            break
-        line, tree = found
-    return line
-
-
-def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if key.value == str(part):
-                return key.start_mark.line + 1, value
-    if isinstance(node, yaml.SequenceNode):
-        for position, value in enumerate(node.value):
-            if part in (position, value.value):
-                return value.start_mark.line + 1, value
-    return None
 
 
 def _allowed(reason: Mapping[str, Any]) -> str:

@@ -11,12 +11,13 @@ from pathlib import Path
 from sandbox.errors import ExitCode, MachineError, SandboxError, did_you_mean
 from sandbox.experiment.dataset import Dataset, dataset_of
 from sandbox.experiment.definition import CANARY, DEFAULT_WORKLOAD, Cell, Change, Matrix
-from sandbox.experiment.file import PARAMETERS, Place, changes_of, refuse_idle_factors, refused_at
+from sandbox.experiment.file import PARAMETERS, changes_of, refuse_idle_factors, refused_at
 from sandbox.experiment.selection import Experiment, make_experiment
 from sandbox.faults.common.breaker import refuse_unable
 from sandbox.faults.common.model import SETTING_OF
 from sandbox.faults.common.registry import fault_files
 from sandbox.faults.common.targets import WORDS, impossible
+from sandbox.faults.common.yaml_lines import Place
 from sandbox.plan.grammar import check_limits, external_address
 from sandbox.plan.model import Plan, PlanRequest, entry_words
 from sandbox.plan.templates import PLACEHOLDER, node_context
