@@ -48,9 +48,11 @@ start() { # what is about to happen, [the switch that makes it the group's first
   say "$1"
   # A member takes one new connection in a tenth of a second and closes any other: of two that join in the same instant, one is turned
   # away. It asks its seeds in turn, ten rounds within that time, and then not before five seconds are over: so it has them ten times.
+  # No member starts while a membership that was forced has not been cleared.
   tell --force <<SQL
 set @seeds = @@global.group_replication_group_seeds;
 set global group_replication_group_seeds = concat(repeat(concat(@seeds, ','), 9), @seeds);
+set global group_replication_force_members = '';
 set global group_replication_bootstrap_group = ${2:-OFF};
 start group_replication;
 set global group_replication_bootstrap_group = OFF;
@@ -148,7 +150,14 @@ form() { # state of this node, offline: what to do about it, once
   return 0
 }
 
+forced() { # somebody gives the group another membership, in a statement that lasts until it is there, or until the server has left
+  # A stop would wait for that statement, begin in the moment of the leave, and miss it: the server then waits a minute for its own view.
+  ask "select count(*) > 0 from performance_schema.threads
+    where lower(processlist_info) like 'set global group_replication_force_members%'" && [ "$answer" = 1 ]
+}
+
 leave() { # out of a group that does not want this node, or that is no more; it takes the server half a minute
+  ! forced || return 0
   say "$1"
   tell <<<'stop group_replication;'
   member=''

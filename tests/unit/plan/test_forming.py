@@ -50,6 +50,20 @@ def test_only_the_first_member_forms_a_group(tmp_path: Path) -> None:
         assert statements[begin + 1] == "set global group_replication_bootstrap_group = OFF;"
 
 
+def test_a_forced_membership_that_nobody_cleared_keeps_no_member_out(tmp_path: Path) -> None:
+    statements = sent_by(tmp_path, "start joining")
+    cleared = statements.index("set global group_replication_force_members = '';")
+    assert cleared < statements.index("start group_replication;")
+
+
+def test_nobody_leaves_while_another_membership_is_forced(tmp_path: Path) -> None:
+    """The stop would wait for that statement, and then a minute for a view that it has missed."""
+    (tmp_path / "sent").touch()
+    for answer, sent in (("1", ""), ("0", "stop group_replication;")):
+        run(tmp_path, f"ask() {{ answer={answer}; }}; leave 'in no group'")
+        assert (tmp_path / "sent").read_text().strip() == sent
+
+
 def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Path) -> None:
     """Bash unsets a coprocess that has ended; the loop then connects again. No answer counts for a later question."""
     call = """
