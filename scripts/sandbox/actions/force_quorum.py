@@ -6,12 +6,15 @@ from pydantic import Field
 
 from sandbox.actions.common.model import Action, ActionRefusedError, Operation, TooLateError, names_of
 from sandbox.actions.common.replication import Replica
+from sandbox.errors import MachineError
 from sandbox.results.trial.gtid import transactions
 from sandbox.stack.protocol import StackNode
 
 _FORCE_LIMIT_S = 60.0
 _STATEMENT_S = 130.0
 """A server waits 60 s for a membership, newer ones 120 s for a forced one; until then it takes no variable back."""
+_ADDRESS = "SELECT @@group_replication_local_address AS address"
+_MEMBERS = "SET GLOBAL group_replication_force_members = "
 _GALERA = (
     "SELECT MAX(IF(variable_name = 'wsrep_cluster_status', variable_value, NULL)) AS component,"
     " MAX(IF(variable_name = 'wsrep_last_committed', variable_value, NULL)) AS committed"
@@ -24,12 +27,9 @@ _OPTIONS_ARE_VARIABLES = (
 """MariaDB from 11.3 on: with this plugin each of the provider's options is a variable, and their list is read-only."""
 _GR = (
     "SELECT COALESCE(MAX(IF(member_id = @@server_uuid, member_state, NULL)), 'OFFLINE') AS state,"
-    " COALESCE(2 * SUM(member_state IN ('ONLINE', 'RECOVERING')) > COUNT(*), 0) AS majority,"
-    " COALESCE(MAX(IF(member_id = @@server_uuid, member_role, NULL)), '') AS role"
+    " COALESCE(2 * SUM(member_state IN ('ONLINE', 'RECOVERING')) > COUNT(*), 0) AS majority"
     " FROM performance_schema.replication_group_members"
 )
-
-
 _RECEIVED = (
     "SELECT GTID_SUBTRACT(CONCAT_WS(',', NULLIF(@@GLOBAL.gtid_executed, ''),"
     " (SELECT NULLIF(received_transaction_set, '') FROM performance_schema.replication_connection_status"
@@ -54,16 +54,20 @@ class ForceQuorum(Action):
         """Refused where any member that answers is in a primary component: there would be two."""
         if operation.topology == "single":
             return "nothing to do: asynchronous replication has no quorum"
-        survivors = [node for node in operation.members if node.name not in operation.targets]
-        survivors = [node for node in survivors if operation.answers(node)]
+        others = [node for node in operation.members if node.name not in operation.targets]
+        survivors = [node for node in others if operation.answers(node)]
         if not survivors:
-            known = f"lost: {', '.join(operation.targets)}"
-            raise ActionRefusedError("no member is left that answers", known)
+            raise ActionRefusedError("no member is left that answers", f"lost: {', '.join(operation.targets)}")
         primary = _in_galera if operation.topology == "galera" else _in_group
-        if not operation.wait_for(lambda: not _of_quorum(operation), self.wait_s):
-            names = ", ".join(_of_quorum(operation))
-            raise ActionRefusedError(f"the cluster has a quorum: {names}", "a second primary component would diverge")
+        _expect_no_quorum(operation, self.wait_s)
         return f"{primary(operation, survivors)} is the primary component's first member, of {names_of(survivors)}"
+
+
+def _expect_no_quorum(operation: Operation, limit_s: float = 0.0) -> None:
+    """Within the limit. Raises ActionRefusedError where there is one."""
+    if not operation.wait_for(lambda: not _of_quorum(operation), limit_s):
+        names = ", ".join(_of_quorum(operation))
+        raise ActionRefusedError(f"the cluster has a quorum: {names}", "a second primary component would diverge")
 
 
 def _of_quorum(operation: Operation) -> list[str]:
@@ -102,35 +106,47 @@ def _in_group(operation: Operation, survivors: Sequence[StackNode]) -> str:
 
     Source: MySQL's manual, "Handling a Network Partition and Loss of Quorum" and "Restarting a Group".
     """
-    waiting = [node for node in survivors if Replica(operation, node).run(_GR).get("state") == "ONLINE"]
+    waiting = [node for node in survivors if _waits(operation, node)]
     able = waiting or list(survivors)
     # What it has executed, or has received and executes once it starts: nobody may have more than the first.
     first = max(able, key=lambda node: transactions(Replica(operation, node).run(_RECEIVED).get("received") or ""))
     if not (waiting and _forced(operation, first, waiting)):
+        _expect_no_quorum(operation)
         _bootstrap(Replica(operation, first))
     _wait_for_all(operation, survivors)
     return first.name
 
 
 def _forced(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> bool:
-    """Whether the new membership came before the members gave up (group_replication_unreachable_majority_timeout)."""
-    _force(operation, first, waiting)
+    """Whether the new membership came before the members gave up (group_replication_unreachable_majority_timeout).
 
-    def is_over() -> bool:
-        return _has_majority(operation, first) or Replica(operation, first).run(_GR).get("state") != "ONLINE"
-
-    return operation.wait_for(is_over, _FORCE_LIMIT_S) and _has_majority(operation, first)
-
-
-def _force(operation: Operation, first: StackNode, waiting: Sequence[StackNode]) -> None:
-    """The variable is cleared again: while it is set, no member can start group replication."""
+    The variable is cleared again: while it is set, no member can start group replication.
+    """
     replica = Replica(operation, first)
-    address = "SELECT @@group_replication_local_address AS address"
-    addresses = [Replica(operation, node).run(address)["address"] for node in waiting]
+    addresses = [Replica(operation, node).run(_ADDRESS)["address"] for node in waiting]
     try:
-        replica.run(f"SET GLOBAL group_replication_force_members = '{','.join(addresses)}'", _STATEMENT_S)
+        replica.run(f"{_MEMBERS}'{','.join(addresses)}'", _STATEMENT_S)
+    except MachineError:
+        if _waits(operation, first):
+            raise
     finally:
-        replica.run("SET GLOBAL group_replication_force_members = ''")
+        operation.wait_for(lambda: _is_cleared(replica), _STATEMENT_S)
+    operation.wait_for(lambda: _has_majority(operation, first) or not _waits(operation, first), _FORCE_LIMIT_S)
+    return _has_majority(operation, first)
+
+
+def _waits(operation: Operation, node: StackNode) -> bool:
+    """A member without a majority is still one until it gives up."""
+    return Replica(operation, node).run(_GR).get("state") == "ONLINE"
+
+
+def _is_cleared(replica: Replica) -> bool:
+    """A server that starts or stops group replication refuses that: one that has just given up is stopped."""
+    try:
+        replica.run(f"{_MEMBERS}''")
+    except MachineError:
+        return False
+    return True
 
 
 def _bootstrap(replica: Replica) -> None:
@@ -146,5 +162,4 @@ def _wait_for_all(operation: Operation, survivors: Sequence[StackNode]) -> None:
     wanted = {node.name for node in survivors}
     if not operation.wait_for(lambda: wanted <= {*_of_quorum(operation)}, _FORCE_LIMIT_S):
         missing = ", ".join(sorted(wanted - {*_of_quorum(operation)}))
-        known = f"within {_FORCE_LIMIT_S:g} s of its being forced"
-        raise TooLateError(f"no quorum on {missing}", known)
+        raise TooLateError(f"no quorum on {missing}", f"within {_FORCE_LIMIT_S:g} s of its being forced")

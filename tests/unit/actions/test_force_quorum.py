@@ -1,11 +1,13 @@
 """A lost majority: the survivors become the primary component, once no other one is left, from the most advanced on."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import pytest
 
 from sandbox.actions.common.model import TooLateError
 from sandbox.actions.force_quorum import ForceQuorum
+from sandbox.errors import MachineError
 from unit.actions.scripted import Clock, ScriptedGroup, group, operation, refused
 from unit.fake_stack import server
 
@@ -133,6 +135,66 @@ def test_members_that_give_up_before_the_new_membership_comes_form_the_group_ane
     stack.says["gr5", GR] = state
     ForceQuorum().perform(operation(stack, lost(stack)))
     assert ("gr5", "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION") in stack.given
+
+
+def test_the_forced_membership_is_cleared_once_the_server_takes_it(clock: Clock) -> None:
+    """A member that gives up meanwhile is stopped, and takes no option until it is; set, it would join no more."""
+    stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
+    clear = ("gr5", "SET GLOBAL group_replication_force_members = ''")
+
+    def stopped() -> None:
+        if clock.now >= 160:
+            stack.says[clear] = {}
+
+    clock.then = stopped
+    stack.says[clear] = "ERROR 3724 (HY000): This option cannot be set while START or STOP GROUP_REPLICATION is ongoing"
+    ForceQuorum().perform(operation(stack, lost(stack)))
+    assert 160 <= clock.now < 161 and stack.given[-1] == clear
+
+
+def gives_up(stack: ScriptedGroup, then: str) -> None:
+    """Its membership is not forced in time: the server says so, and is in the state ``then``."""
+    forced = ("gr5", "SET GLOBAL group_replication_force_members = 'gr5")
+    usual = stack.says["gr5", GR]
+    assert callable(usual)
+
+    def state() -> Mapping[str, str]:
+        given = [text for _, text in stack.given]
+        is_alone = forced[1] in "".join(given) and not any("bootstrap_group = ON" in text for text in given)
+        return {"state": then, "majority": "0"} if is_alone else usual()
+
+    stack.says[forced] = "ERROR 3724 (HY000): it stops"
+    stack.says["gr5", GR] = state
+
+
+def test_a_member_that_has_just_left_forms_the_group_anew() -> None:
+    stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
+    gives_up(stack, "ERROR")
+    assert ForceQuorum().perform(operation(stack, lost(stack))).startswith("gr5 is the primary component's first")
+    assert ("gr5", "SET GLOBAL group_replication_bootstrap_group = ON; START GROUP_REPLICATION") in stack.given
+
+
+def test_a_member_that_stays_and_refuses_is_an_error() -> None:
+    stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
+    gives_up(stack, "ONLINE")
+    with pytest.raises(MachineError, match="gr5 refuses a statement"):
+        ForceQuorum().perform(operation(stack, lost(stack)))
+    assert not any("bootstrap" in text for _, text in stack.given)
+
+
+def test_no_group_is_formed_anew_beside_one_that_has_come_back() -> None:
+    """Until a member has left, which may take a minute, the lost ones may have been healed."""
+    stack = members({"gr4": "OFFLINE", "gr5": "ONLINE"}, {"gr4": f"{A}:1-9", "gr5": f"{A}:1-9"})
+    gives_up(stack, "ERROR")
+
+    def healed() -> Mapping[str, str]:
+        is_back = any("force_members" in text for _, text in stack.given)
+        return {"state": "ONLINE", "majority": "1"} if is_back else {"state": "OFFLINE", "majority": "0"}
+
+    stack.says["gr4", GR] = healed
+    error = refused(ForceQuorum(), operation(stack, lost(stack)))
+    assert error.what == "the cluster has a quorum: gr4"
+    assert not any("bootstrap" in text for _, text in stack.given)
 
 
 def test_asynchronous_replication_has_no_quorum() -> None:
