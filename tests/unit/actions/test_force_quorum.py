@@ -152,6 +152,19 @@ def test_the_forced_membership_is_cleared_once_the_server_takes_it(clock: Clock)
     assert 160 <= clock.now < 161 and stack.given[-1] == clear
 
 
+def test_nobody_waits_to_clear_a_server_that_has_died(clock: Clock) -> None:
+    stack = members({"gr5": "ONLINE"}, {"gr5": f"{A}:1-9"})
+
+    def dies() -> Mapping[str, str]:
+        stack.dead["gr5"] = "exited (137)"
+        raise MachineError("gr5 does not run", "exited (137)", "try: make ps")
+
+    stack.says["gr5", "SET GLOBAL group_replication_force_members"] = dies
+    with pytest.raises(MachineError, match="gr5 does not run"):
+        ForceQuorum().perform(operation(stack, lost(stack)))
+    assert clock.now < 101
+
+
 def gives_up(stack: ScriptedGroup, then: str) -> None:
     """Its membership is not forced in time: the server says so, and is in the state ``then``."""
     forced = ("gr5", "SET GLOBAL group_replication_force_members = 'gr5")

@@ -22,7 +22,7 @@ def run(tmp_path: Path, call: str) -> str:
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SENT": str(tmp_path / "sent")}
     nodes = {"SANDBOX_NODE": "gr3", "SANDBOX_NODES": "gr1 gr2 gr3", "SANDBOX_REPLICA": "replica"}
     argv = ["bash", "-c", f"{functions}\n{call}"]
-    return subprocess.run(argv, env=environment | nodes, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(argv, env=environment | nodes, check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def sent_by(tmp_path: Path, call: str) -> list[str]:
