@@ -67,7 +67,7 @@ def versions_of(name: str) -> Iterator[str]:
     """Terms of a database component: each series, each exact tag that another repository has, its counts."""
     image = LIBRARY.catalog.images[component(name).spec.image or name]
     yield from (f"{name}@{series}" for series in series_of(name))
-    tags = [tag for series in image.series.values() for tag in series.versions]
+    tags = [tag for series in image.series.values() for tag in series.tags]
     yield from (f"{name}@{tag}" for tag in tags if refusal(f"{name}@{tag}") is None)
     yield from (f"{name}{count}" for count in (1, 2, 5))
 

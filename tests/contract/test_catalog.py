@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.images import Build, CatalogImage, VersionSeries, belongs_to
+from sandbox.plan.images import Build, CatalogImage, VersionSeries, belongs_to, built_reference
+from sandbox.plan.versions import package_tag, packaged_version
 
 IMAGES = stacks.LIBRARY.catalog.images
 SERIES = [(key, name, series) for key, image in IMAGES.items() for name, series in image.series.items()]
@@ -29,7 +30,7 @@ def test_the_default_and_every_alias_are_series(key: str) -> None:
 )
 def test_a_series_has_a_version_and_a_source(key: str, name: str, series: VersionSeries) -> None:
     assert series.published or series.build, "it comes from nowhere"
-    for version in [series.version, *series.versions]:
+    for version in [series.version, *series.tags]:
         owners = [other for other in IMAGES[key].series if belongs_to(version, other)]
         assert name in owners, f"{version} is not of {name}"
 
@@ -43,6 +44,44 @@ def test_a_build_is_a_folder_whose_dockerfile_installs_the_package(key: str, nam
     assert "FROM debian:${SUITE}-slim" in text
     stem = re.sub(r"-[0-9.]+$", "", build.package)
     assert re.search(rf'["\s]{re.escape(stem)}', text), f"{dockerfile} does not install {build.package}"
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "build"), BUILDS, ids=lambda value: str(value) if isinstance(value, str) else ""
+)
+def test_an_exact_build_has_the_name_that_its_package_gives_it(key: str, name: str, build: Build) -> None:
+    for version, exact in build.versions.items():
+        assert belongs_to(version, name), f"{version} is not of {key} {name}"
+        assert version in (packaged_version(exact.package), package_tag(exact.package))
+
+
+@pytest.mark.parametrize("key", IMAGES)
+def test_no_two_exact_builds_are_one(key: str) -> None:
+    names = [name for series in IMAGES[key].series.values() if series.build for name in series.build.versions]
+    assert len(names) == len(set(names))
+    packages = [
+        built_reference(key, each.package, each.suite)
+        for series in IMAGES[key].series.values()
+        if series.build
+        for each in series.build.versions.values()
+    ]
+    assert len(packages) == len(set(packages))
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "build"), BUILDS, ids=lambda value: str(value) if isinstance(value, str) else ""
+)
+def test_a_series_that_is_also_published_says_which_version_a_build_has(key: str, name: str, build: Build) -> None:
+    """Else a plan would show the published version, which is not the one that is built."""
+    if IMAGES[key].series[name].published:
+        assert build.newest is not None
+
+
+def test_a_repository_with_tags_of_its_own_takes_no_tag_of_another() -> None:
+    for image in IMAGES.values():
+        for name, series in image.series.items():
+            taken = [shape for shape in image.repositories.values() if re.fullmatch(shape, series.version)]
+            assert taken == [], f"{name}: {series.version}"
 
 
 def test_what_runs_without_a_registry_is_the_default() -> None:
@@ -84,7 +123,8 @@ def files_with_references() -> Iterator[Path]:
 
 
 def test_published_images_are_named_in_the_catalog_alone() -> None:
-    repositories = {name for _, _, series in SERIES for name in [series.published, *series.versions.values()] if name}
+    repositories = {series.published for _, _, series in SERIES if series.published}
+    repositories |= {name for image in IMAGES.values() for name in image.repositories}
     found = []
     for path in files_with_references():
         for match in _NAMED.finditer(path.read_text(encoding="utf-8")):

@@ -99,8 +99,9 @@ def uses(name: str) -> Iterator[Use]:
 
 def published_repositories() -> set[str]:
     """Every repository that the catalog names."""
-    every = [series for image in stacks.LIBRARY.catalog.images.values() for series in image.series.values()]
-    return {name for series in every for name in [series.published, *series.versions.values()] if name}
+    images = stacks.LIBRARY.catalog.images.values()
+    own = {series.published for image in images for series in image.series.values() if series.published}
+    return own | {name for image in images for name in image.repositories}
 
 
 def test_every_published_image_has_a_contract_and_no_other_has() -> None:

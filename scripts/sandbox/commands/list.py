@@ -1,6 +1,8 @@
 """list: the available workloads, matrices, settings, faults, actions, image versions and results."""
 
+import sys
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +13,14 @@ from sandbox.commands.common.options import Json, either, place, show
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.experiment.file import MATRICES, read_matrix
 from sandbox.faults.common.registry import help_of, names, options_of
-from sandbox.library import load_library
+from sandbox.library import load_library, load_lock
 from sandbox.places import RESULTS, yaml_files
+from sandbox.plan.images import Availability, series_versions
 from sandbox.report.text import text_table, wrapped
 from sandbox.results.store import all_results
 from sandbox.run.schedule import FAULTS, read_profile, schedule_names
+from sandbox.stack.engine import Docker
+from sandbox.stack.images import engine_availability
 from sandbox.workloads.common.registry import WORKLOADS, find_workloads
 
 HELP = ("before", 2)
@@ -79,11 +84,16 @@ def _settings() -> Iterator[Row]:
 
 
 def _versions() -> Iterator[Row]:
-    for key, image in load_library().catalog.images.items():
-        for name, series in image.series.items():
-            built = series.build and series.build.suite
-            row = {"image": key, "series": name, "version": series.version}
-            yield {**row, "built": built, "published": series.published}
+    catalog = load_library().catalog
+    try:
+        available = engine_availability(load_lock(), Docker(), catalog)
+    except SandboxError as problem:
+        print(f"note: what is here is unknown: {problem.what}", file=sys.stderr)
+        available = Availability()
+    for key, image in catalog.images.items():
+        for name in image.series:
+            found = series_versions(catalog, key, name, available)
+            yield {"image": key, "series": name, **{each: list(there) for each, there in asdict(found).items()}}
 
 
 def _faults() -> Iterator[Row]:

@@ -17,6 +17,6 @@ def command(expression: Expression = None, profile: Profile = None) -> None:
     docker = Docker()
     plan = planned(PlanRequest(need_profile(profile)))
     with ProgressDisplay("lock") as progress:
-        ensure_images(plan, progress, docker)
+        plan = ensure_images(plan, progress, docker)
         pinned = lock_images(plan, docker)
         progress.line(f"images/lock.yaml pins {len(pinned.published)} published and {len(pinned.built)} built images")

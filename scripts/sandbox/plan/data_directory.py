@@ -60,8 +60,7 @@ def _base_request(plan: Plan, node: Node, library: Library) -> PlanRequest | Non
     component = node.component.spec.base_directory
     if component is None or component not in library.components.names():
         return None
-    usual = library.catalog.images[node.choice.key].series[node.series].version == node.version
-    terms = [f"{component}@{node.series if usual else node.version}", *_settings(node)]
+    terms = [f"{component}@{node.choice.exact or node.series}", *_settings(node)]
     image = plan.request.image if node.choice.origin == "given" else None
     return PlanRequest("+".join(terms), assignments=tuple(_shaping_pairs(node)), image=image)
 

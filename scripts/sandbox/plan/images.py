@@ -1,7 +1,7 @@
 """Images: the catalog, server versions, and which image a node gets: already local, else pulled, else built."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Literal
@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.plan.versions import package_tag, packaged_version
 
 USER = r"^\d+:\d+$"
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if isinstance(value, int | float) else value)]
@@ -20,21 +21,42 @@ class Declared(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class ExactBuild(Declared):
+    """Where Debian has one exact version: a suite, and the package version in it."""
+
+    suite: str
+    package: str
+
+
 class Build(Declared):
     """How an image is built here: a folder of ``images/``, a Debian suite, the package that determines the version."""
 
     folder: str
     suite: str
     package: str
+    versions: dict[Text, ExactBuild] = Field(default_factory=dict)
+    """Exact builds, the newest of each suite first. The key is the version of the program, or the package's tag where
+    another package has the same."""
+
+    def exact(self, wanted: str) -> ExactBuild | None:
+        """The build of an exact version, or of the package with this tag."""
+        if wanted in self.versions:
+            return self.versions[wanted]
+        return next((each for each in self.versions.values() if package_tag(each.package) == wanted), None)
+
+    @property
+    def newest(self) -> ExactBuild | None:
+        """What the series' own suite had when the catalog was written."""
+        return next((each for each in self.versions.values() if each.suite == self.suite), None)
 
 
 class VersionSeries(Declared):
-    """One series: its current exact version, the published repository (if any), the build (if any)."""
+    """One series: its current published version, the published repository (if any), the build (if any)."""
 
     version: Text
     published: str | None = None
-    versions: dict[str, str] = Field(default_factory=dict)
-    """Exact tags published in another repository: tag → repository."""
+    tags: tuple[str, ...] = ()
+    """Further published tags, to be shown."""
     build: Build | None = None
 
 
@@ -52,18 +74,20 @@ class CatalogImage(Declared):
     """uid:gid with which its program reads mounted files; None where every fragment sets its own user."""
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
     """The same for another repository's images, where it differs: repository → uid:gid."""
+    repositories: dict[str, str] = Field(default_factory=dict)
+    """Further repositories with tags of a shape of their own: repository → regular expression of the whole tag."""
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
 
-    def resolve(self, key: str, asked: str | None) -> tuple[str, str]:
-        """(series, exact version) of an alias, a series or an exact tag.
+    def resolve(self, key: str, asked: str | None) -> tuple[str, str | None]:
+        """(series, exact version) of an alias, a series (no exact version) or an exact tag.
 
         Raises SandboxError (exit 2) if no series matches.
         """
         wanted = self.aliases.get(asked or self.default, asked or self.default)
         if wanted in self.series:
-            return wanted, self.series[wanted].version
+            return wanted, None
         owners = [name for name in self.series if belongs_to(wanted, name)]
         if owners:
             return max(owners, key=version_key), wanted
@@ -87,9 +111,15 @@ class CatalogImage(Declared):
 
     def published_reference(self, series: str, version: str) -> str | None:
         """``repository:tag`` of a published image, or None where the series is only built here."""
-        entry = self.series[series]
-        repository = entry.versions.get(version, entry.published)
+        repository = self.series[series].published
+        for other, shape in self.repositories.items():
+            if re.fullmatch(shape, version):
+                repository = other
         return f"{repository}:{version}" if repository else None
+
+    def user_of(self, reference: str) -> str | None:
+        """uid:gid with which the program of a published image reads mounted files."""
+        return self.users.get(reference.rpartition(":")[0], self.user)
 
 
 class Catalog(Declared):
@@ -132,6 +162,10 @@ class ImageChoice:
     origin: ImageOrigin
     user: str | None = None
     """uid:gid with which its program reads mounted files, if the image determines it."""
+    exact: str | None = None
+    """The exact version or tag asked for; None where a series was."""
+    package: str | None = None
+    """The package version to build; None: the newest that the suite has."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +175,8 @@ class Availability:
     local: frozenset[str] = frozenset()
     registry: Callable[[], bool] = field(default=lambda: False)
     lock: Lock = field(default_factory=Lock)
+    packages: Mapping[str, str] = field(default_factory=dict)
+    """Local reference of an image built here → the package version in it."""
 
 
 def built_alias(key: str, series: str, suite: str) -> str:
@@ -148,45 +184,175 @@ def built_alias(key: str, series: str, suite: str) -> str:
     return f"sandbox/{key}:{series}-{suite}"
 
 
+def built_reference(key: str, package: str, suite: str) -> str:
+    """The name of an image built here that contains its package version: ``sandbox/mariadb:11.8.9-ds-4-sid``."""
+    return f"sandbox/{key}:{package_tag(package)}-{suite}"
+
+
 def choose_image(catalog: Catalog, key: str, asked: str | None, available: Availability) -> ImageChoice:
     """The image of a catalog key in the requested version (None: the default).
 
+    A series is whatever its image is; an exact version is that version, or the choice is ``unavailable``.
     Raises SandboxError: exit 2 if the catalog has no such series, exit 5 if it has no such image.
     """
     image = catalog.image(key)
-    series, version = image.resolve(key, asked)
-    published = image.published_reference(series, version)
-    built = _built_reference(catalog, key, series, version, available)
+    series, exact = image.resolve(key, asked)
+    sources = _Sources(key, image, series, exact, available)
+    found = sources.published_here() or sources.built_here() or sources.pulled() or sources.to_build()
+    return found or sources.unavailable()
 
-    def choice(reference: str, source: ImageSource, origin: Literal["published", "built"]) -> ImageChoice:
-        user = image.users.get((published or "").rpartition(":")[0], image.user)
-        return ImageChoice(key, series, version, reference, source, origin, image.user if origin == "built" else user)
 
-    if published and published in available.local:
-        return choice(_pinned(published, available), "local", "published")
-    if built and built in available.local:
-        return choice(built, "local", "built")
-    if published and available.registry():
-        return choice(_pinned(published, available), "pull", "published")
-    if built:
-        return choice(built, "build", "built")
-    return choice(_pinned(published or f"{key}:{version}", available), "unavailable", "published")
+@dataclass(frozen=True)
+class _Sources:
+    """Where the image of one series, or of one exact version of it, can come from."""
+
+    key: str
+    image: CatalogImage
+    series: str
+    exact: str | None
+    available: Availability
+
+    @property
+    def entry(self) -> VersionSeries:
+        return self.image.series[self.series]
+
+    @property
+    def tag(self) -> str:
+        return self.exact or self.entry.version
+
+    @property
+    def published(self) -> str | None:
+        return self.image.published_reference(self.series, self.tag)
+
+    def published_here(self) -> ImageChoice | None:
+        if self.published in self.available.local:
+            return self._of_published(self.published, "local")
+        return None
+
+    def built_here(self) -> ImageChoice | None:
+        reference = self._exactly_built() if self.exact else self._alias()
+        if reference is None or reference not in self.available.local:
+            return None
+        package = self.available.packages.get(reference)
+        return self._of_build(reference, "local", package)
+
+    def pulled(self) -> ImageChoice | None:
+        """A tag that the catalog does not know is pulled only where it cannot be built: it may not exist."""
+        if self.published is None or (self._exact_build() and self.tag not in (self.entry.version, *self.entry.tags)):
+            return None
+        return self._of_published(self.published, "pull") if self.available.registry() else None
+
+    def to_build(self) -> ImageChoice | None:
+        build = self.entry.build
+        if build is None:
+            return None
+        if exact := self._exact_build():
+            return self._of_build(self._reference(exact), "build", exact.package, exact.package)
+        if self.exact:
+            return None
+        reference = self._alias() or ""
+        pinned = [each for each in build.versions.values() if self._reference(each) == reference]
+        if pinned:
+            return self._of_build(reference, "build", pinned[0].package, pinned[0].package)
+        return self._of_build(reference, "build", build.newest.package if build.newest else None)
+
+    def unavailable(self) -> ImageChoice:
+        return self._of_published(self.published or f"{self.key}:{self.tag}", "unavailable")
+
+    def _alias(self) -> str | None:
+        """The series' image built here, or the one that it is pinned to."""
+        if self.entry.build is None:
+            return None
+        alias = built_alias(self.key, self.series, self.entry.build.suite)
+        return self.available.lock.built.get(alias, alias)
+
+    def _exact_build(self) -> ExactBuild | None:
+        return self.entry.build.exact(self.exact) if self.entry.build and self.exact else None
+
+    def _reference(self, build: ExactBuild) -> str:
+        return built_reference(self.key, build.package, build.suite)
+
+    def _exactly_built(self) -> str | None:
+        """The image here of this exact version: the catalog's own build of it first, else the newest package."""
+        wanted = self._exact_build()
+        own = self._reference(wanted) if wanted else None
+        if own in self.available.local:
+            return own
+        found = {
+            reference: package
+            for reference, package in self.available.packages.items()
+            if reference.startswith(f"sandbox/{self.key}:{package_tag(package)}-")
+            and self.exact in (packaged_version(package), package_tag(package))
+        }
+        return max(found, key=lambda reference: version_key(found[reference]), default=None)
+
+    def _of_published(self, reference: str, source: ImageSource) -> ImageChoice:
+        pinned = _pinned(reference, self.available)
+        user = self.image.user_of(reference)
+        return ImageChoice(self.key, self.series, self.tag, pinned, source, "published", user, self.exact)
+
+    def _of_build(
+        self, reference: str, source: ImageSource, package: str | None, wanted: str | None = None
+    ) -> ImageChoice:
+        """``package``: the package version in it, as far as that is known; ``wanted``: the one to be built."""
+        version = self._version_of(package)
+        user = self.image.user
+        return ImageChoice(self.key, self.series, version, reference, source, "built", user, self.exact, wanted)
+
+    def _version_of(self, package: str | None) -> str:
+        """The series alone where the package is unknown; the catalog's where it has a numbering of its own (client)."""
+        if package is None:
+            return self.exact or self.series
+        version = packaged_version(package)
+        return version if belongs_to(version, self.series) else self.entry.version
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVersions:
+    """The exact versions of one series, the newest first."""
+
+    here: tuple[str, ...]
+    published: tuple[str, ...]
+    buildable: tuple[str, ...]
+
+
+def series_versions(catalog: Catalog, key: str, series: str, available: Availability) -> SeriesVersions:
+    """What of a series is on this machine, published as far as the catalog knows, and in its builds."""
+    image = catalog.image(key)
+    entry = image.series[series]
+    repositories = [each for each in (entry.published, *image.repositories) if each]
+    names = {reference.partition("@")[0].rpartition(":")[::2] for reference in available.local}
+    here = {tag for repository, tag in names if repository in repositories and tag != series}
+    here |= {_name_of(package, entry) for name, package in available.packages.items() if _repository(name) == key}
+    exact = list(entry.build.versions) if entry.build else []
+    here = {each for each in here if belongs_to(each, series)}
+    if not here and entry.build and built_alias(key, series, entry.build.suite) in available.local:
+        here = {entry.version}  # its packages have a numbering of their own
+    return SeriesVersions(
+        here=_newest_first(here),
+        published=_newest_first([entry.version, *entry.tags] if entry.published else []),
+        buildable=_newest_first(exact or ([entry.version] if entry.build and not entry.published else [])),
+    )
+
+
+def _repository(reference: str) -> str:
+    """The catalog's key in the name of an image built here."""
+    return reference.removeprefix("sandbox/").partition(":")[0]
+
+
+def _name_of(package: str, entry: VersionSeries) -> str:
+    """How one asks for a package: by the catalog's word for it, or by the version of its program."""
+    known = entry.build.versions.items() if entry.build else []
+    return next((name for name, each in known if each.package == package), packaged_version(package))
+
+
+def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(versions, key=version_key, reverse=True))
 
 
 def _pinned(reference: str, available: Availability) -> str:
     digest = available.lock.published.get(reference)
     return f"{reference}@{digest}" if digest else reference
-
-
-def _built_reference(catalog: Catalog, key: str, series: str, version: str, available: Availability) -> str | None:
-    entry = catalog.images[key].series[series]
-    if entry.build is None:
-        return None
-    alias = built_alias(key, series, entry.build.suite)
-    if version == entry.version:
-        return available.lock.built.get(alias, alias)
-    exact = re.compile(rf"sandbox/{key}:{re.escape(version)}[^0-9].*-{entry.build.suite}")
-    return next((reference for reference in sorted(available.local) if exact.fullmatch(reference)), None)
 
 
 @cache

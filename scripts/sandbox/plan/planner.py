@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan import apply
 from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
-from sandbox.plan.images import Availability, ImageChoice, at_least, choose_image
+from sandbox.plan.images import Availability, ImageChoice, ImageSource, at_least, choose_image
 from sandbox.plan.library import Component, Library, ServiceSpec, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
 
@@ -69,7 +69,8 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
         raise SandboxError(f"IMAGE={plan.request.image} replaces nothing", known, "try: make plan PROFILE=mysql@9.7")
     replaced, reference = plan.databases[0].choice, plan.request.image or ""
     here = reference.startswith("sha256:") or reference in available.local
-    given = replace(replaced, reference=reference, source="local" if here else "unavailable", origin="given")
+    source: ImageSource = "local" if here else "unavailable"
+    given = replace(replaced, reference=reference, source=source, origin="given", exact=None)
     same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
     return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
 
@@ -215,7 +216,8 @@ class _Builder:
         image = self.library.catalog.image(component.spec.image)
         if not follows or first.series not in image.series:
             return None
-        return first.version if component.spec.image == first.key else first.series
+        same_image = component.spec.image == first.key
+        return first.exact if same_image and first.exact else first.series
 
     def _nodes(
         self, term: Term, component: Component, count: int, group: int | None, version: str | None

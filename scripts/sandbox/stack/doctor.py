@@ -16,7 +16,7 @@ from sandbox.plan.images import at_least, built_alias
 from sandbox.stack.abilities import begin_trying, read_answers
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.facts import available_memory_mb, begin_info, free_disk_mb, read_info
-from sandbox.stack.images import built_folders, engine_availability, registry_reachable
+from sandbox.stack.images import engine_availability, registry_reachable, series_builds
 from sandbox.stack.inventory import helper_options, inventory
 from sandbox.stack.naming import identity, stack_name
 
@@ -195,7 +195,7 @@ def _client_image(local: frozenset[str]) -> str | None:
 
 
 def _images(local: frozenset[str]) -> Check:
-    wanted = built_folders(load_library().catalog)
+    wanted = series_builds(load_library().catalog)
     missing = [alias for alias in wanted if alias not in local]
     detail = f"{len(wanted) - len(missing)} of {len(wanted)} images that are built here are up to date"
     if not missing:

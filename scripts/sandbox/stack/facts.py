@@ -11,6 +11,7 @@ from typing import Any
 from sandbox.errors import MachineError
 from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
+from sandbox.stack.images import PACKAGE_LABEL
 from sandbox.stack.protocol import Engine
 
 SERVER_DISK_MB = 400
@@ -61,7 +62,7 @@ def _facts(image: Mapping[str, Any]) -> dict[str, str | None]:
     return {
         "image_id": image["Id"],
         "digest": digests[0].partition("@")[2] if digests else None,
-        "package_version": labels.get("sandbox.package-version"),
+        "package_version": labels.get(PACKAGE_LABEL),
     }
 
 

@@ -8,8 +8,9 @@ import json
 import re
 import tarfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import yaml
 from sandbox.errors import MachineError, SandboxError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT, LOCK_FILE
-from sandbox.plan.images import Availability, Catalog, Lock, built_alias
+from sandbox.plan.images import Availability, Catalog, Lock, built_alias, built_reference
 from sandbox.plan.model import Plan
 from sandbox.results.store import write_atomically
 from sandbox.stack.engine import Docker
@@ -26,6 +27,7 @@ from sandbox.stack.locks import locked
 
 IMAGES = CHECKOUT / "images"
 RECIPE_LABEL = "sandbox.recipe"
+PACKAGE_LABEL = "sandbox.package-version"
 REGISTRY_BOUND_S = 2.0
 _ABSENT = "debian:no-such-tag"
 _REACHED = ("not found", "manifest unknown")
@@ -43,28 +45,79 @@ def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catal
     An image built here from an outdated recipe counts as absent. SandboxError (exit 4) without an engine.
     """
     docker = docker or Docker()
-    aliases = built_folders(catalog or load_library().catalog)
+    catalog = catalog or load_library().catalog
+    folders = build_folders(catalog)
     listing = docker.begin("image", "ls", "--format", "{{.Repository}}:{{.Tag}}")
-    labels = docker.begin("image", "inspect", "--format", _LABELS, *aliases)
+    described = docker.begin("image", "inspect", "--format", _BUILT, *expected_builds(catalog))
     local = frozenset(listing.output().split())
-    outdated = set()
     # The client fails for those that are missing, and prints an empty line where it found none at all.
-    for found in map(json.loads, filter(None, labels.answer().stdout.splitlines())):
-        outdated |= {tag for tag in found["tags"] if tag in aliases and found["recipe"] != recipe(aliases[tag])}
-    return Availability(local - outdated, cache(lambda: registry_reachable(docker)), lock)
+    found = _read_built(described.answer().stdout)
+    # Of earlier packages: their series' names are another image's by now.
+    others = sorted(name for name in local - found.keys() if _folder(name, folders))
+    if others:
+        found |= _read_built(docker.answer("image", "inspect", "--format", _BUILT, *others).stdout)
+    here = {name: each for name, each in found.items() if _folder(name, folders)}
+    outdated = {name for name, each in here.items() if each.recipe != recipe(_folder(name, folders) or "")}
+    packages = {name: each.package for name, each in here.items() if each.package and name not in outdated}
+    return Availability(local - outdated, cache(lambda: registry_reachable(docker)), lock, packages)
 
 
-_LABELS = f'{{"tags":{{{{json .RepoTags}}}},"recipe":{{{{json (index .Config.Labels "{RECIPE_LABEL}")}}}}}}'
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """The labels of an image that was built here."""
+
+    recipe: str | None
+    package: str | None
 
 
-def built_folders(catalog: Catalog) -> dict[str, str]:
-    """Alias of every image that can be built here → its folder in images/."""
+_BUILT = (
+    f'{{"tags":{{{{json .RepoTags}}}},"recipe":{{{{json (index .Config.Labels "{RECIPE_LABEL}")}}}},'
+    f'"package":{{{{json (index .Config.Labels "{PACKAGE_LABEL}")}}}}}}'
+)
+
+
+def _read_built(text: str) -> dict[str, _Built]:
+    """Every name of the images that `docker image inspect` printed in the format above."""
+    images = map(json.loads, filter(None, text.splitlines()))
+    return {name: _Built(each["recipe"], each.get("package")) for each in images for name in each["tags"] or ()}
+
+
+def _folder(name: str, folders: Mapping[str, str]) -> str | None:
+    """The folder of images/ that an image's name says it was built from."""
+    repository, _, _ = name.partition(":")
+    return folders.get(repository.removeprefix("sandbox/")) if repository.startswith("sandbox/") else None
+
+
+def build_folders(catalog: Catalog) -> dict[str, str]:
+    """Key of every image that can be built here → its folder in images/."""
     return {
-        built_alias(key, series, entry.build.suite): entry.build.folder
+        key: series.build.folder
         for key, image in catalog.images.items()
-        for series, entry in image.series.items()
-        if entry.build
+        for series in image.series.values()
+        if series.build
     }
+
+
+def series_builds(catalog: Catalog) -> list[str]:
+    """The moving tag of every series that can be built here."""
+    return [
+        built_alias(key, name, series.build.suite)
+        for key, image in catalog.images.items()
+        for name, series in image.series.items()
+        if series.build
+    ]
+
+
+def expected_builds(catalog: Catalog) -> list[str]:
+    """The names that the catalog's builds get."""
+    exact = [
+        built_reference(key, each.package, each.suite)
+        for key, image in catalog.images.items()
+        for series in image.series.values()
+        if series.build
+        for each in series.build.versions.values()
+    ]
+    return [*series_builds(catalog), *exact]
 
 
 @cache
@@ -104,7 +157,7 @@ def lock_images(plan: Plan, docker: Docker, path: Path = LOCK_FILE) -> Lock:
     built = {
         built_alias(choice.key, choice.series, choice.reference.rpartition("-")[2])
         for choice in choices
-        if choice.origin == "built"
+        if choice.origin == "built" and choice.exact is None  # an exact version needs no pin
     }
     lock = Lock(
         published={**before.published, **{name: _digest(name, docker) for name in sorted(published)}},

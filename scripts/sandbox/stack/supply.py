@@ -11,9 +11,15 @@ from dataclasses import dataclass, field
 from sandbox.errors import MachineError
 from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT
-from sandbox.plan.alternatives import nearest_working_profile, working_components
+from sandbox.plan.alternatives import (
+    nearest_working_profile,
+    possible_versions,
+    versions_text,
+    working_components,
+)
 from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.plan.model import Plan
+from sandbox.plan.planner import make_plan
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
@@ -26,27 +32,37 @@ _SCRIPT_SAYS = re.compile(r"(?:base|build)-image: (.+)")
 _LAYER = re.compile(r"([0-9a-f]{12}): (Pulling fs layer|Pull complete|Already exists)")
 
 
-def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> None:
+def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     """Puts every image of the plan on the engine, a locked one with its digest.
 
+    Returns the plan with the images as they are then: only a build shows which version a series has in it.
     Raises SandboxError (exit 4) before anything starts where one is unavailable, naming what works here instead.
     """
     refuse_unavailable(plan, docker)
-    supply([node.choice for node in plan.nodes], on_event, docker)
+    choices = [node.choice for node in plan.nodes]
+    supply(choices, on_event, docker)
+    if all(choice.source != "build" for choice in choices):
+        return plan
+    return make_plan(plan.request, load_library(), engine_availability(load_lock(), docker))
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
     """Raises SandboxError (exit 4) where an image is unavailable, naming what works here instead."""
-    references = dict.fromkeys(node.choice.reference for node in plan.unavailable())
-    if not references:
+    choices = {node.choice.reference: node.choice for node in plan.unavailable()}
+    if not choices:
         return
     library, available = load_library(), engine_availability(load_lock(), docker)
-    works = ", ".join(working_components(library, available))
     instead = nearest_working_profile(plan, library, available)
+    exact = [each for each in choices.values() if each.exact and possible_versions(each, library.catalog, available)]
+    if exact:
+        known = "; ".join(versions_text(each, library.catalog, available) for each in exact)
+    else:
+        works = ", ".join(working_components(library, available))
+        known = f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}"
     raise MachineError(
-        f"not available here: {', '.join(references)}",
-        f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}",
-        f"try: make up PROFILE={instead}" if instead else "try: make doctor",
+        f"not available here: {', '.join(choices)}",
+        known,
+        f"try: make up PROFILE={instead}" if instead else "try: make list WHAT=versions",
     )
 
 
@@ -114,13 +130,18 @@ class Acquisition:
         code, tail = self._follow(["docker", "pull", choice.reference], show.of_pull)
         if code:
             show("failed", tail[-1] if tail else "")
-            raise MachineError(
-                f"{choice.reference} cannot be pulled",
-                tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason",
-                f"try: docker pull {choice.reference}",
-            )
+            raise self._not_pulled(choice, tail)
         if "@" in choice.reference:  # a pull by digest leaves no tag, which the planner looks for
             self._docker.ask("tag", choice.reference, choice.reference.partition("@")[0])
+
+    def _not_pulled(self, choice: ImageChoice, tail: Sequence[str]) -> MachineError:
+        what = f"{choice.reference} cannot be pulled"
+        reason = tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason"
+        if choice.exact is None:
+            return MachineError(what, reason, f"try: docker pull {choice.reference}")
+        available = engine_availability(load_lock(), self._docker)
+        there = versions_text(choice, load_library().catalog, available)
+        return MachineError(what, f"{reason}; {there}", "try: make list WHAT=versions")
 
     def _build(self, choice: ImageChoice, show: "_ImageProgress") -> None:
         folder, suite = choice.reference.removeprefix("sandbox/").partition(":")[0], choice.reference.rpartition("-")[2]
@@ -128,6 +149,8 @@ class Acquisition:
             return
         show("building")
         argv = [str(BUILD_SCRIPT), folder, suite, choice.series]
+        if choice.package:
+            argv.append(choice.package)
         code, tail = self._follow(argv, show.of_build, {"SANDBOX_RECIPE": recipe(folder)})
         if code:
             show("failed")

@@ -1,21 +1,38 @@
 """Images: versions resolved and compared, and the one that a node gets."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.compose import Identity, compose_document, inputs
-from sandbox.plan.images import Availability, ImageChoice, Lock, at_least, belongs_to, choose_image, version_key
+from sandbox.plan.images import (
+    Availability,
+    ImageChoice,
+    Lock,
+    at_least,
+    belongs_to,
+    choose_image,
+    series_versions,
+    version_key,
+)
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import PLACEHOLDER
 from unit.plan.small_library import CATALOG, plan
 
+BUILT = "sandbox/mysql:9.7-sid"
+
 
 def chosen(key: str, asked: str | None = None, *, local: tuple[str, ...] = (), registry: bool = False,
-           lock: Lock | None = None) -> ImageChoice:  # fmt: skip
-    """The image of a key on a machine that has these references and, or not, a registry."""
-    return choose_image(CATALOG, key, asked, Availability(frozenset(local), lambda: registry, lock or Lock()))
+           lock: Lock | None = None, packages: Mapping[str, str] | None = None) -> ImageChoice:  # fmt: skip
+    """The image of a key on a machine that has these references and, or not, a registry.
+
+    ``packages``: images built here, by reference, with their package versions.
+    """
+    built = packages or {}
+    here = frozenset({*local, *built})
+    return choose_image(CATALOG, key, asked, Availability(here, lambda: registry, lock or Lock(), built))
 
 
 def test_a_published_image_that_is_here_comes_first() -> None:
@@ -55,11 +72,96 @@ def test_a_locked_build_is_honoured() -> None:
     assert chosen("mysql", lock=lock).reference == "sandbox/mysql:9.7.4-2-sid"
 
 
-def test_an_exact_version_is_served_by_a_build_of_that_version_alone() -> None:
-    built = "sandbox/mysql:9.7.4-2-sid"
-    assert chosen("mysql", "9.7.4", local=(built,)).reference == built
-    assert chosen("mysql", "9.7.1", local=(built,)).source == "unavailable"
-    assert chosen("mysql", "9.7.0", local=("sandbox/mysql:9.7.01-2-sid",)).source == "unavailable"
+def test_a_pinned_build_that_is_not_here_is_built_in_its_own_package_version() -> None:
+    lock = Lock(built={BUILT: "sandbox/mysql:9.7.4-2-sid"})
+    pinned = chosen("mysql", lock=lock)
+    assert (pinned.source, pinned.package, pinned.version) == ("build", "9.7.4-2", "9.7.4")
+
+
+def test_an_exact_version_is_served_by_an_image_of_that_version_alone() -> None:
+    exact = "sandbox/mysql:9.7.4-2-sid"
+    here = {BUILT: "9.7.4-2", exact: "9.7.4-2", "sandbox/mysql:9.7.01-2-sid": "9.7.01-2"}
+    assert chosen("mysql", "9.7.4", packages=here).reference == exact
+    assert chosen("mysql", "9.7.1", packages=here).source == "unavailable"
+    assert chosen("mysql", "9.7.0", packages=here).source == "unavailable"
+
+
+def test_a_series_that_was_built_is_not_the_catalogs_current_version_of_it() -> None:
+    """Asked for 9.7.2, nobody gets the 9.7.4 that the series has here."""
+    here = {BUILT: "9.7.4-2", "sandbox/mysql:9.7.4-2-sid": "9.7.4-2"}
+    refused = chosen("mysql", "9.7.2", packages=here)
+    assert (refused.reference, refused.source) == ("mysql:9.7.2", "unavailable")
+    assert chosen("mysql", "9.7.2", packages=here, registry=True).source == "pull"
+    assert chosen("mysql", "9.7", packages=here).reference == BUILT
+
+
+@pytest.mark.parametrize(
+    ("packages", "version"),
+    [({BUILT: "9.7.4-2"}, "9.7.4"), ({BUILT: "1:9.7.6+ds-0+deb13u1"}, "9.7.6"), ({}, "9.7.4")],
+)
+def test_a_built_series_has_the_version_of_its_package(packages: dict[str, str], version: str) -> None:
+    """Before it is built: the newest package that the catalog knows in its suite, never the published version."""
+    assert chosen("mysql", "9.7", packages=packages).version == version
+
+
+def test_a_built_image_whose_package_is_unknown_has_no_version_but_its_series() -> None:
+    assert chosen("mysql", "9.7", local=(BUILT,)).version == "9.7"
+
+
+def test_a_package_with_a_numbering_of_its_own_gives_no_version() -> None:
+    assert chosen("client", packages={"sandbox/client:1-bookworm": "20.0.20+ds-5"}).version == "1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "reference", "package", "version"),
+    [
+        ("9.7.4", "sandbox/mysql:9.7.4-2-sid", "9.7.4-2", "9.7.4"),
+        ("9.7.4-2", "sandbox/mysql:9.7.4-2-sid", "9.7.4-2", "9.7.4"),
+        ("9.7.4-1", "sandbox/mysql:9.7.4-1-experimental", "9.7.4-1", "9.7.4"),
+        ("9.7.3", "sandbox/mysql:9.7.3-ds-1-forky", "1:9.7.3+ds-1", "9.7.3"),
+        ("9.7.3-ds-1", "sandbox/mysql:9.7.3-ds-1-forky", "1:9.7.3+ds-1", "9.7.3"),
+    ],
+)
+def test_an_exact_version_is_built_from_the_package_that_has_it(
+    asked: str, reference: str, package: str, version: str
+) -> None:
+    """A tag that nobody is known to have published is not tried at a registry first."""
+    for registry in (False, True):
+        choice = chosen("mysql", asked, registry=registry)
+        assert (choice.reference, choice.source, choice.origin) == (reference, "build", "built")
+        assert (choice.package, choice.version, choice.exact) == (package, version, asked)
+
+
+def test_of_two_packages_of_one_version_the_one_asked_for_is_taken() -> None:
+    here = {"sandbox/mysql:9.7.4-1-experimental": "9.7.4-1", "sandbox/mysql:9.7.4-2-sid": "9.7.4-2"}
+    assert chosen("mysql", "9.7.4", packages=here).reference == "sandbox/mysql:9.7.4-2-sid"
+    assert chosen("mysql", "9.7.4-1", packages=here).reference == "sandbox/mysql:9.7.4-1-experimental"
+    only = {"sandbox/mysql:9.7.4-1-experimental": "9.7.4-1"}
+    assert chosen("mysql", "9.7.4", packages=only).source == "local", "it is that version"
+
+
+def test_an_unknown_tag_of_a_known_series_is_pulled() -> None:
+    assert chosen("mysql", "8.4.99", registry=True).source == "pull"
+    assert chosen("mysql", "9.7.99", registry=True).source == "pull"
+    assert chosen("mysql", "9.7.99").source == "unavailable"
+
+
+def test_what_there_is_of_a_series() -> None:
+    available = Availability(
+        frozenset({"mysql:9.7.1", "mysql:9.7", "mysql:8.4.11", "other:9.7.9", BUILT}),
+        packages={
+            BUILT: "9.7.4-2",
+            "sandbox/mysql:9.7.4-1-experimental": "9.7.4-1",
+            "sandbox/router:9.7.1-1": "9.7.1-1",
+        },
+    )
+    found = series_versions(CATALOG, "mysql", "9.7", available)
+    assert found.here == ("9.7.4-1", "9.7.4", "9.7.1")
+    assert found.published == ("9.7.2",)
+    assert found.buildable == ("9.7.4-1", "9.7.4", "9.7.3")
+    assert series_versions(CATALOG, "mysql", "8.0", available).published == ("8.0.46", "8.0.32-1.2.11")
+    client = series_versions(CATALOG, "client", "1", Availability(frozenset({"sandbox/client:1-bookworm"})))
+    assert (client.here, client.published, client.buildable) == (("1",), (), ("1",))
 
 
 def images_of(planned: Plan) -> dict[str, tuple[str, str, str]]:
@@ -106,14 +208,17 @@ MYSQL = CATALOG.images["mysql"]
 @pytest.mark.parametrize(
     ("asked", "series", "version"),
     [
-        (None, "9.7", "9.7.2"),
-        ("8.4", "8.4", "8.4.11"),
-        ("lts", "8.4", "8.4.11"),
+        (None, "9.7", None),
+        ("8.4", "8.4", None),
+        ("lts", "8.4", None),
         ("8.0.36-28", "8.0", "8.0.36-28"),
         ("8.4.0", "8.4", "8.4.0"),
+        ("8.4.11", "8.4", "8.4.11"),
     ],
 )
-def test_what_is_asked_for_becomes_a_series_and_an_exact_version(asked: str | None, series: str, version: str) -> None:
+def test_what_is_asked_for_is_a_series_or_an_exact_version_of_one(
+    asked: str | None, series: str, version: str | None
+) -> None:
     assert MYSQL.resolve("mysql", asked) == (series, version)
 
 
@@ -126,9 +231,19 @@ def test_an_unknown_series_is_refused_with_the_known_ones(asked: str) -> None:
     assert "mysql@9.7" in refused.value.next_step
 
 
-def test_a_tag_that_only_another_repository_has_comes_from_there() -> None:
-    assert MYSQL.published_reference("8.0", "8.0.32-1.2.11") == "mysql/mysql-server:8.0.32-1.2.11"
-    assert MYSQL.published_reference("8.0", "8.0.46") == "mysql:8.0.46"
+@pytest.mark.parametrize(
+    ("tag", "repository"),
+    [
+        ("8.0.32-1.2.11", "mysql/mysql-server"),
+        ("8.0.41-1.2.11-server", "mysql/mysql-server"),
+        ("8.0.46", "mysql"),
+        ("8.0.32", "mysql"),
+        ("8.0.36-28", "mysql"),
+        ("8.0.36-debian", "mysql"),
+    ],
+)
+def test_any_tag_of_another_repositorys_shape_comes_from_there(tag: str, repository: str) -> None:
+    assert MYSQL.published_reference("8.0", tag) == f"{repository}:{tag}"
 
 
 def test_what_is_only_built_here_has_no_published_reference() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sandbox.stack.doctor import Check, KernelProbe, examine, reach_probe
-from sandbox.stack.images import built_folders
+from sandbox.stack.images import build_folders, series_builds
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack
@@ -26,9 +26,11 @@ def docker() -> FakeDocker:
     from sandbox.stack.images import recipe
 
     fake = FakeDocker()
-    folders = built_folders(load_library().catalog)
-    labels = [json.dumps({"tags": [alias], "recipe": recipe(folder)}) for alias, folder in folders.items()]
-    fake.on("^image ls", answer("\n".join(folders)))
+    catalog = load_library().catalog
+    folders, aliases = build_folders(catalog), series_builds(catalog)
+    recipes = {alias: recipe(folders[alias.removeprefix("sandbox/").partition(":")[0]]) for alias in aliases}
+    labels = [json.dumps({"tags": [alias], "recipe": each, "package": None}) for alias, each in recipes.items()]
+    fake.on("^image ls", answer("\n".join(aliases)))
     fake.on("^image inspect", answer("\n".join(labels)))
     fake.on("^compose version", answer("2.26.1-4\n"))
     fake.on("^run .*NET_ADMIN", answer(TRIED))

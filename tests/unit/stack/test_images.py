@@ -15,12 +15,14 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability, Lock, choose_image
 from sandbox.stack import images as images_module
 from sandbox.stack.images import (
-    built_folders,
+    build_folders,
     engine_availability,
+    expected_builds,
     image_override,
     lock_images,
     recipe,
     registry_reachable,
+    series_builds,
     volumes_of,
 )
 from sandbox.stack.protocol import ExecResult
@@ -30,6 +32,8 @@ from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import local_plan
 
 ALIAS = "sandbox/mysql:9.7-sid"
+EXACT = "sandbox/mysql:9.7.4-2-sid"
+EARLIER = "sandbox/mysql:9.7.1-1-sid"
 LOADED = "sha256:" + "b" * 64
 PUBLISHED = "sha256:" + "a" * 64
 
@@ -45,20 +49,40 @@ def images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def described(tags: list[str], recipe_: str, package: str | None = "9.7.4-2") -> str:
+    """An image as `docker image inspect` prints it here."""
+    return json.dumps({"tags": tags, "recipe": recipe_, "package": package}) + "\n"
+
+
 def built(docker: FakeDocker, value: str) -> None:
     """One image, built here from a recipe."""
-    docker.on("^image ls", answer(f"{ALIAS}\nmysql:8.4.11\n"))
-    docker.on(
-        "^image inspect", answer(json.dumps({"tags": [ALIAS], "recipe": value}) + "\n", code=1, stderr="no such image")
-    )
+    docker.on("^image ls", answer(f"{ALIAS}\n{EXACT}\nmysql:8.4.11\n"))
+    docker.on("^image inspect", answer(described([ALIAS, EXACT], value), code=1, stderr="no such image"))
 
 
 def test_an_image_of_the_present_recipe_is_local(images: Path) -> None:
     docker = FakeDocker()
     built(docker, recipe("mysql", images))
     available = engine_availability(Lock(), docker, CATALOG)
-    assert available.local == {ALIAS, "mysql:8.4.11"}
+    assert available.local == {ALIAS, EXACT, "mysql:8.4.11"}
+    assert available.packages == {ALIAS: "9.7.4-2", EXACT: "9.7.4-2"}
     assert choose_image(CATALOG, "mysql", "9.7", available).source == "local"
+    assert len(docker.called("image")) == 2
+
+
+@pytest.mark.parametrize("current", [True, False])
+def test_an_image_of_an_earlier_package_is_kept_for_those_who_ask_for_it(images: Path, current: bool) -> None:
+    """Its series' name is another image's by now, so it is asked for by its own; unless its recipe is outdated."""
+    docker = FakeDocker()
+    built(docker, recipe("mysql", images))
+    docker.on("^image ls", answer(f"{ALIAS}\n{EXACT}\n{EARLIER}\nsandbox/given:1\n"))
+    value = recipe("mysql", images) if current else "0123456789ab"
+    docker.on("^pull", answer(code=1, stderr="no such host"))
+    docker.on(f"^image inspect .* {EARLIER}$", answer(described([EARLIER], value, "9.7.1-1")))
+    available = engine_availability(Lock(), docker, CATALOG)
+    choice = choose_image(CATALOG, "mysql", "9.7.1", available)
+    assert (choice.reference, choice.source) == ((EARLIER, "local") if current else ("mysql:9.7.1", "unavailable"))
+    assert choose_image(CATALOG, "mysql", "9.7", available).reference == ALIAS
 
 
 @pytest.mark.parametrize("other", ["", "0123456789ab"])
@@ -110,8 +134,21 @@ def test_an_engine_that_gets_no_answer_has_no_registry(stderr: str) -> None:
     assert not registry_reachable(docker)
 
 
-def test_every_build_of_the_catalog_has_its_folder() -> None:
-    assert built_folders(CATALOG) == {ALIAS: "mysql", "sandbox/client:1-bookworm": "client"}
+def test_every_build_of_the_catalog_has_its_folder_and_names() -> None:
+    assert build_folders(CATALOG) == {"mysql": "mysql", "client": "client"}
+    assert series_builds(CATALOG) == [ALIAS, "sandbox/client:1-bookworm"]
+    exact = [EXACT, "sandbox/mysql:9.7.3-ds-1-forky", "sandbox/mysql:9.7.4-1-experimental"]
+    assert expected_builds(CATALOG) == [ALIAS, "sandbox/client:1-bookworm", *exact]
+
+
+def test_an_exact_version_is_not_pinned(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its reference says it all; a pin would hold the series to it."""
+    monkeypatch.setattr("sandbox.stack.images.load_lock", Lock)
+    docker = FakeDocker()
+    docker.on("RepoTags.* sandbox/client", answer(json.dumps(["sandbox/client:1.0.20-5-bookworm"])))
+    here = Availability(frozenset({EXACT, "sandbox/client:1-bookworm"}), packages={EXACT: "9.7.4-2"})
+    lock = lock_images(planned("mysql@9.7.4", here), docker, images / "lock.yaml")
+    assert lock.built == {"sandbox/client:1-bookworm": "sandbox/client:1.0.20-5-bookworm"}
 
 
 def test_lock_pins_digests_and_package_versions(images: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,6 +64,23 @@ def test_a_pull_shows_its_layers(docker: FakeDocker) -> None:
     ]  # fmt: skip
 
 
+def test_a_tag_that_does_not_exist_is_refused_with_the_versions_that_do(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supply, "load_library", lambda: SMALL)
+    here = Availability(frozenset({"mysql:9.7.1"}), lambda: True)
+    monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: here)
+    missing = ImageChoice("mysql", "9.7", "9.7.99", "mysql:missing", "pull", "published", exact="9.7.99")
+    with pytest.raises(SandboxError) as failed:
+        supply.supply([missing], Events(), docker)
+    assert failed.value.exit_code == ExitCode.ENVIRONMENT
+    there = (
+        "9.7.4-1 (can be built here), 9.7.4 (can be built here), 9.7.3 (can be built here), 9.7.2 (published), "
+        "9.7.1 (here)"
+    )
+    assert failed.value.known == f"manifest unknown; of mysql 9.7 there are {there}"
+
+
 def test_a_pull_that_fails_says_why(docker: FakeDocker) -> None:
     missing = ImageChoice("mysql", "8.4", "8.4.99", "mysql:missing", "pull", "published")
     with pytest.raises(SandboxError) as failed:
@@ -90,6 +107,32 @@ def test_a_build_shows_its_steps_and_carries_its_recipe(docker: FakeDocker) -> N
     assert "step 3/9" in details
     assert "another process is building mysql; waiting for it" in details
     assert events[-1].state == "here"  # type: ignore[union-attr]
+
+
+def test_an_exact_build_names_its_package(docker: FakeDocker, tmp_path: Path) -> None:
+    (tmp_path / "build-image").write_text(f'#!/bin/sh\necho "$*" >{tmp_path}/arguments\n')
+    inspected = iter([answer(code=1), answer("5ec1be000000\n")])
+    docker.on("^image inspect", lambda _: next(inspected))
+    name = "sandbox/mysql:9.7.3-ds-1-forky"
+    exact = ImageChoice("mysql", "9.7", "9.7.3", name, "build", "built", exact="9.7.3", package="1:9.7.3+ds-1")
+    supply.supply([exact], Events(), docker)
+    assert (tmp_path / "arguments").read_text() == "mysql forky 9.7 1:9.7.3+ds-1\n"
+
+
+def test_after_a_build_the_plan_has_the_version_that_was_built(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The series moved on since the catalog was written: its package is newer, and capabilities count from it."""
+    client = "sandbox/client:1-bookworm"
+    inspected = iter([answer(code=1), answer("5ec1be000000\n")])
+    docker.on("^image inspect", lambda _: next(inspected))
+    now = Availability(frozenset({BUILT.reference, client}), packages={BUILT.reference: "9.7.6-1"})
+    monkeypatch.setattr(supply, "load_library", lambda: SMALL)
+    monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: now)
+    before = planned("mysql", Availability(frozenset({client})))
+    after = ensure_images(before, Events(), docker)
+    assert (before.node("mysql1").version, before.node("mysql1").choice.source) == ("9.7.4", "build")
+    assert (after.node("mysql1").version, after.node("mysql1").choice.source) == ("9.7.6", "local")
 
 
 def test_what_another_command_built_meanwhile_is_not_built_again(docker: FakeDocker) -> None:
@@ -147,6 +190,28 @@ def test_an_image_that_cannot_be_had_names_what_works_here(docker: FakeDocker, m
     assert "terms that work here: balancer, cluster, " in refused.value.known
     assert refused.value.next_step == "try: make up PROFILE=cluster3+balancer"
     assert not docker.containers
+
+
+@pytest.mark.parametrize(
+    ("profile", "instead"),
+    [
+        ("mysql@9.7.1+replica2", "mysql@9.7.2+replica2"),
+        ("mysql@9.7.5", "mysql@9.7.4"),
+        ("cluster3@9.7.9+balancer", "cluster3@9.7.4+balancer"),
+    ],
+)
+def test_an_exact_version_that_is_unavailable_is_refused_with_those_that_are_not(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch, profile: str, instead: str
+) -> None:
+    here = Availability(frozenset({"mysql:9.7.2", "proxy:3.0.26"}))
+    monkeypatch.setattr(supply, "load_library", lambda: SMALL)
+    monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: here)
+    with pytest.raises(SandboxError) as refused:
+        ensure_images(planned(profile, here), Events(), docker)
+    assert refused.value.exit_code == ExitCode.ENVIRONMENT
+    built = "9.7.4-1 (can be built here), 9.7.4 (can be built here), 9.7.3 (can be built here)"
+    assert refused.value.known == f"of mysql 9.7 there are {built}, 9.7.2 (here)"
+    assert refused.value.next_step == f"try: make up PROFILE={instead}"
 
 
 def test_everything_that_is_built_here_can_be_asked_for() -> None:
