@@ -16,4 +16,4 @@ def command(name: Name = None, timeout: Timeout = None) -> None:
     begin = time.monotonic()
     with ProgressDisplay("start") as progress:
         stack = lifecycle.start(quiet_stack(name, progress), progress, timeout)
-    show_ready(Started(stack, stack.roles()), time.monotonic() - begin, as_json=False)
+    show_ready(Started(stack, stack.roles(), stack.versions()), time.monotonic() - begin, as_json=False)

@@ -11,6 +11,7 @@ from sandbox.plan.templates import render_text
 ROOT_CNF = "/sandbox/client.cnf"
 APP_CNF = "/sandbox/app.cnf"
 PROBE = "/sandbox/probe"
+_VERSION = Probe(query="select version()")
 
 
 def probe_script(questions: Mapping[str, str]) -> str:
@@ -77,12 +78,13 @@ def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
 
 
 def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
-    """The questions asked in a node, or about it: ``ready``, ``role`` and one ``proof-<setting>`` per setting."""
+    """The questions in a node, or about it: ``ready``, ``role``, ``version``, and ``proof-<setting>`` of each setting."""
     questions = {}
     if node.ready is not None and node.ready.via == via:
         questions["ready"] = ready_commands(node.ready, node, plan, context)
     if node.role is not None and node.is_server and via == "self":
         questions["role"] = ask_commands(node.role, node, plan, context)
+        questions["version"] = ask_commands(_VERSION, node, plan, context)
     for name, variant in node.applied:
         if variant.proof.via == via:
             questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
@@ -110,7 +112,9 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "topology": group.topology if group and node.kind == "database" else "single" if node.is_server else None,
         "origin": node.choice.origin,
         "key": node.choice.key,
+        "series": node.series,
         "version": node.version,
+        **({"exact": node.choice.exact} if node.choice.exact else {}),
         "ports": dict(node.ports),
         **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
         **({"host_of": node.host_of} if node.host_of else {}),

@@ -19,7 +19,7 @@ from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
-from sandbox.stack.stack import Stack, explained, ready_question, server_role
+from sandbox.stack.stack import Stack, explained, other_version, ready_question, server_role
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
@@ -44,7 +44,7 @@ class News:
     """One piece of news of a node; ``broken``: the question about its readiness failed."""
 
     node: str
-    kind: Literal["waiting", "role", "ready", "broken", "died"]
+    kind: Literal["waiting", "role", "version", "ready", "broken", "died"]
     text: str = ""
 
 
@@ -54,13 +54,15 @@ NewsQueue = queue.SimpleQueue[News]
 class ReadinessLoop:
     """A context: asks one node until it is ready, and puts its news into the queue."""
 
-    def __init__(self, docker: Docker, node: str, container_id: str, question: str, role: str, news: NewsQueue) -> None:
+    def __init__(
+        self, docker: Docker, node: str, container_id: str, question: str, then: tuple[str, ...], news: NewsQueue
+    ) -> None:
         """``container_id``, ``question``: where the node's probe is, and the question for it.
 
-        ``role``: the question for it once the node is ready; empty: none.
+        ``then``: the questions for it once the node is ready: its role, its version; or none.
         """
         self._docker, self._node, self._news = docker, node, news
-        self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, role)
+        self._argv = ("exec", container_id, "sh", "-c", _LOOP, "probe", question, *then)
         self._ended, self._commands = threading.Event(), CommandGroup()
         self._thread = threading.Thread(target=self._ask, name=f"ready {node}", daemon=True)
 
@@ -87,7 +89,7 @@ class ReadinessLoop:
         last = ""
         for line in stream.lines():
             kind, _, text = line.partition(" ")
-            if kind in ("waiting", "role", "ready"):
+            if kind in ("waiting", "role", "version", "ready"):
                 self._news.put(News(self._node, kind, text))  # type: ignore[arg-type]
             else:
                 last = line.strip() or last
@@ -137,6 +139,17 @@ class LeftClusterError(NotReadyError):
         super().__init__(node, "has left its cluster and does not return until it is restarted", (), name_option)
         self.known = f"last answer: {answer}; the others wait for it"
         self.next_step = f"try: make restart{name_option} NODE={node}   (make logs{name_option} NODE={node} says why)"
+
+
+class OtherVersionError(MachineError):
+    """A server reports another version than the exact one that was asked for. ``other``: in words."""
+
+    def __init__(self, container: Container, other: str, name_option: str) -> None:
+        super().__init__(
+            f"{container.node} {other}",
+            f"its image is {container.image}; the stack is kept for you to inspect",
+            f"try: make list WHAT=versions   (make down{name_option} removes the stack)",
+        )
 
 
 @dataclass
@@ -198,6 +211,8 @@ class Readiness:
         self._news: NewsQueue = queue.SimpleQueue()
         self.roles: dict[str, ServerRole | None] = {}
         """Every server's role when it became ready."""
+        self.versions: dict[str, str] = {}
+        """The version that every server reported when it became ready."""
         self._membership = _Membership(stack) if end_if_left else None
         self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
 
@@ -249,11 +264,20 @@ class Readiness:
         if news.kind == "role":
             self.roles[news.node] = server_role(news.text)
             return
+        if news.kind == "version":
+            self._take_version(waiting.container, news.text)
+            return
         waiting.answer, waiting.broken = news.text, 0
         if news.kind == "ready":
             self._ready(news.node, news.text)
         else:
             self._publish(news.node, "waiting", news.text)
+
+    def _take_version(self, container: Container, reported: str) -> None:
+        self.versions[container.node] = reported
+        if other := other_version(container, reported):
+            self._publish(container.node, "failed", other)
+            raise OtherVersionError(container, other, name_option(self._stack.name))
 
     def _check_life(self, news: News) -> None:
         """Checks a death that the engine reports, or a failed question; a completed restart is neither."""
@@ -308,5 +332,5 @@ class Readiness:
 
     def _loop(self, container: Container) -> ReadinessLoop:
         where, question = ready_question(container, self._stack.client) or (container, "ready")
-        role = "role" if container.is_server else ""
-        return ReadinessLoop(self._docker, container.node, where.id, question, role, self._news)
+        then = ("role", "version") if container.is_server else ()
+        return ReadinessLoop(self._docker, container.node, where.id, question, then, self._news)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: sh -c TEXT probe QUESTION [ROLE QUESTION]; runs in a node and prints each new answer of its probe.
+# usage: sh -c TEXT probe QUESTION [ROLE QUESTION [VERSION QUESTION]]; runs in a node and prints each new answer of its probe.
 # One exec for many questions (20 ms each instead of 95). It ends with 0 when the node is ready, and with 75 after 20 s:
 # if its caller has died, it ends soon.
 # The shell reads the clock itself: `date` would cost a process per question while servers start.
@@ -13,6 +13,7 @@ while :; do
       *) [ -z "$2" ] || role=$(sh /sandbox/probe "$2") || role= ;;
     esac
     [ -z "$2" ] || [ -z "$role" ] || printf 'role %s\n' "$role"
+    [ -z "$3" ] || ! version=$(sh /sandbox/probe "$3") || printf 'version %s\n' "$version"
     printf 'ready %s\n' "$answer"
     exit 0
   fi

@@ -15,6 +15,7 @@ from typing import Any
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.compose import Identity
+from sandbox.plan.versions import answers_to
 from sandbox.stack import abilities, inventory
 from sandbox.stack.control import Control, death
 from sandbox.stack.engine import CommandStream, Docker, Pending
@@ -118,6 +119,12 @@ class Stack(RunningStack):
 
     def roles(self) -> dict[str, ServerRole | None]:
         return {name: server_role(answer) for name, answer in self.standings().items()}
+
+    def versions(self) -> dict[str, str]:
+        """The versions that the database servers report, asked now; without those that do not answer."""
+        servers = [node for node in self.members if node.is_server and node.running]
+        answers = self._answers([(node.node, node, "version") for node in servers], self.patience_s)
+        return {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
 
     def standings(self) -> dict[str, str | None]:
         """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``.
@@ -328,6 +335,14 @@ def server_role(answer: str | None) -> ServerRole | None:
     """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
     word = re.match(r"\w*", answer or "")
     return _ROLES.get(word[0]) if word else None
+
+
+def other_version(container: Container, reported: str) -> str | None:
+    """The words for a server that reports another version than the exact one asked for; else None."""
+    asked = container.about.get("exact")
+    if not asked or answers_to(asked, reported):
+        return None
+    return f"reports version {reported}, but {asked} was requested"
 
 
 def explained(answer: str | None) -> bool:

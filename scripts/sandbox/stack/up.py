@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
@@ -71,6 +71,8 @@ class Started:
 
     stack: Stack
     roles: Mapping[str, ServerRole | None]
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions that its servers reported then."""
     wish: Wish | None = None
     """The snapshot to take of it now, where this command made it, and not from a snapshot."""
     uuid: str = ""
@@ -91,7 +93,7 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
             if found := containers(docker, start.project):
                 start.of_this_plan(found)  # refused now, not after minutes of building
             start.announce()
-            ensure_images(plan, on_event, docker)
+            plan = start.plan = ensure_images(plan, on_event, docker)
         with start.lock():
             stack = start.made_or_found()
         readiness = Readiness(stack, on_event, options.timeout_s)
@@ -99,7 +101,9 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
         run_init(stack, plan.request.init, on_event)
         if plan.request.disk:
             flush_disks(docker, [each for each in stack.members if each.is_server])
-        return Started(publish(stack, on_event) if options.publish else stack, readiness.roles, start.wish, start.uuid)
+        if options.publish:
+            stack = publish(stack, on_event)
+        return Started(stack, readiness.roles, readiness.versions, start.wish, start.uuid)
 
 
 class _Start:

@@ -49,7 +49,7 @@ def _found(stack: Stack, node: str) -> Container:
 def _request(stack: Stack, old: Container, version: str) -> PlanRequest:
     """The stack as it is, with this one change."""
     given = stack.inputs
-    versions = {each.node: str(each.about["version"]) for each in stack.members if each.is_server}
+    versions = {each.node: _asked(each) for each in stack.members if each.is_server}
     return PlanRequest(
         stack.profile,
         tuple(given.assignments),
@@ -60,6 +60,11 @@ def _request(stack: Stack, old: Container, version: str) -> PlanRequest:
         disk=given.disk,
         versions=tuple((versions | {old.node: version}).items()),
     )
+
+
+def _asked(server: Container) -> str:
+    """The exact version that a server was asked for in, or its series."""
+    return str(server.about.get("exact") or server.about["series"])
 
 
 def _user_file(stack: Stack, old: Container) -> UserFile:

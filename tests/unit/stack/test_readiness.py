@@ -64,8 +64,31 @@ def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> No
 
 def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
     Readiness(running_stack(docker, "mysql+balancer"), Events()).wait()
-    asked = {call[-2]: call[1] for call in docker.called("exec")}
+    asked = {call[call.index("probe") + 1]: call[1] for call in docker.called("exec") if "probe" in call}
     assert asked["ready-balancer1"].endswith("client1")
+
+
+REPORTED = "role writer\nversion {}\nready writer\n"
+
+
+@pytest.mark.parametrize(("profile", "reported"), [("mysql@8.4.11", "8.4.11"), ("mysql@8.4", "8.4.7")])
+def test_the_version_that_a_server_reports_is_kept(docker: FakeDocker, profile: str, reported: str) -> None:
+    """Where a series was asked for, any version of it is right."""
+    docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format(reported)))
+    readiness = Readiness(running_stack(docker, profile), Events())
+    readiness.wait()
+    assert readiness.versions == {"mysql1": reported}
+
+
+def test_a_server_of_another_version_than_the_one_asked_for_is_not_ready(docker: FakeDocker) -> None:
+    docker.on("exec .*mysql1 .*probe ready", answer(REPORTED.format("8.4.7")))
+    events = Events()
+    with pytest.raises(SandboxError) as refused:
+        Readiness(running_stack(docker, "mysql@8.4.11"), events).wait()
+    assert refused.value.exit_code is ExitCode.ENVIRONMENT
+    assert refused.value.what == "mysql1 reports version 8.4.7, but 8.4.11 was requested"
+    assert "mysql:8.4.11" in refused.value.known and "WHAT=versions" in refused.value.next_step
+    assert [state for state, _ in states(events, "mysql1")] == ["starting", "failed"]
 
 
 def test_a_node_without_a_question_is_ready_when_it_runs(docker: FakeDocker) -> None:

@@ -172,19 +172,32 @@ def test_a_stack_without_its_client_is_shown_all_the_same(docker: FakeDocker, go
 def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+replica1", name="a")
     docker.on("mysql1 sh /sandbox/probe", answer("writer\n"))
+    docker.on("mysql1 sh /sandbox/probe version", answer("9.7.5-log\n"))
+    docker.on("replica1 sh /sandbox/probe version", answer(code=1, stderr="ERROR 2002"))
     docker.on("replica1 sh /sandbox/probe ready", answer("5 s behind\n", code=1))
     for node, began_utc_s in (("mysql1", 2.0), ("replica1", 1.0)):
         note_breakage(Breakage(project=stack.project, fault="loss", node=node, began_utc_s=began_utc_s))
     shown = view_now(stack)
     assert [node["readiness"] for node in shown["nodes"]] == ["writer", "5 s behind", "ready yes"]
     title, head, *rows = [line.strip() for line in stack_lines(shown)]
-    assert (title, head.split()[:3]) == ("a   mysql+replica1", ["node", "state", "role"])
-    assert rows[0].split()[:4] == ["mysql1", "running", "writer", "ready"] and " not ready " in rows[1]
+    assert (title, head.split()[:3]) == ("a   mysql+replica1", ["node", "version", "state"])
+    assert rows[0].split()[:5] == ["mysql1", "9.7.5", "running", "writer", "ready"]
+    assert rows[1].split()[:3] == ["replica1", "9.7.2", "running"] and " not ready " in rows[1]
+    assert [node["version"] for node in shown["nodes"]] == ["9.7.5-log", "9.7.2", "1"]
     assert rows[-3:] == [
         "replica1 is not ready: 5 s behind",
         "broken on purpose: loss on replica1; heal with make heal NAME=a",
         "broken on purpose: loss on mysql1; heal with make heal NAME=a",
     ]
+
+
+def test_a_server_of_another_version_than_the_one_asked_for_is_shown_as_not_ready(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql@8.4.11+replica@9.7")
+    docker.on("sh /sandbox/probe", answer("writer\n"))
+    docker.on("sh /sandbox/probe version", answer("8.4.7\n"))
+    shown = view_now(stack)
+    assert [node["ready"] for node in shown["nodes"]] == [False, True, True]
+    assert stack_lines(shown)[-1].strip() == ("mysql1 is not ready: reports version 8.4.7, but 8.4.11 was requested")
 
 
 def test_a_record_that_cannot_be_read_is_no_obstacle_to_showing_a_stack(docker: FakeDocker, tmp_path: Path) -> None:

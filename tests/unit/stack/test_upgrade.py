@@ -76,7 +76,7 @@ def test_only_this_service_is_made_anew(docker: Engine, asked: list[PlanRequest]
     shared = [*document["volumes"].items(), *document["networks"].items()]
     assert shared and all(each == {"external": True, "name": f"{stack.project}_{name}"} for name, each in shared)
     assert asked[0].assignments == ("a=1",)
-    assert dict(asked[0].versions) == {"mysql1": "8.0.46", "replica1": "8.4"}
+    assert dict(asked[0].versions) == {"mysql1": "8.0", "replica1": "8.4"}
     assert {each.node for each in stack.members if each.id not in ids} == {"replica1"}
     assert volumes.keys() <= docker.volumes.keys() and networks.keys() <= docker.networks.keys()
 
@@ -98,7 +98,13 @@ def test_the_next_upgrade_knows_of_the_first(docker: Engine, asked: list[PlanReq
     stack = running_stack(docker, "mysql@8.0+replica1")
     stack.upgrade("replica1", "8.4")
     stack.upgrade("mysql1", "8.4")
-    assert dict(asked[1].versions) == {"mysql1": "8.4", "replica1": "8.4.11"}
+    assert dict(asked[1].versions) == {"mysql1": "8.4", "replica1": "8.4"}
+
+
+def test_a_server_that_was_asked_for_exactly_stays_that_version(docker: Engine, asked: list[PlanRequest]) -> None:
+    stack = running_stack(docker, "mysql@8.0.46+replica1@8.4")
+    stack.upgrade("replica1", "9.7")
+    assert dict(asked[0].versions) == {"mysql1": "8.0.46", "replica1": "9.7"}
 
 
 def test_a_stack_with_upgraded_servers_is_no_single_plans(docker: Engine) -> None:

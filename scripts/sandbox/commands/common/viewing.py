@@ -6,6 +6,7 @@ from typing import Any
 
 from sandbox.commands.common.options import show
 from sandbox.errors import counted
+from sandbox.plan.versions import short_version
 from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
 from sandbox.stack.engine import Docker
@@ -15,7 +16,7 @@ from sandbox.stack.lifecycle import Removed
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import OnEvent, ReadyAnswer, ServerRole, SettingProof
 from sandbox.stack.snapshots.background import undisturbed
-from sandbox.stack.stack import Stack, explained, find_stack, server_role
+from sandbox.stack.stack import Stack, explained, find_stack, other_version, server_role
 from sandbox.stack.up import Started
 
 StackData = Mapping[str, Any]
@@ -24,26 +25,40 @@ StackData = Mapping[str, Any]
 
 def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
     """The stack with what its servers report now; those that stand aside report why, one sentence each."""
-    standings, ready = stack.standings(), stack.readiness()
+    standings, versions, ready = stack.standings(), stack.versions(), stack.readiness()
     aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
     heal = f"heal with make heal{name_option(stack.name)}"
     aside += [f"broken on purpose: {each.text}; {heal}" for each in breakages(stack.project)]
-    return _view(stack, {name: server_role(each) for name, each in standings.items()}, proved, aside, ready)
+    roles = {name: server_role(each) for name, each in standings.items()}
+    return _view(stack, roles, versions, proved, aside, _as_asked_for(stack, versions, ready))
+
+
+def _as_asked_for(
+    stack: Stack, versions: Mapping[str, str], ready: Mapping[str, ReadyAnswer]
+) -> Mapping[str, ReadyAnswer]:
+    """The answers; a server of another version than the one asked for is not ready, whatever else it says."""
+    others = {name: other_version(stack.container(name), version) for name, version in versions.items()}
+    return {**ready, **{name: ReadyAnswer(False, other) for name, other in others.items() if other}}
 
 
 def _view(
     stack: Stack,
     roles: Mapping[str, ServerRole | None],
+    versions: Mapping[str, str],
     proved: Sequence[SettingProof] = (),
     aside: Sequence[str] = (),
     ready: Mapping[str, ReadyAnswer] = MappingProxyType({}),
 ) -> StackData:
-    """The stack as it is now, with what its servers answered about their roles and settings."""
+    """The stack as it is now, with what its servers answered about their roles, versions and settings.
+
+    The version of a node that was not asked, or did not answer, is its image's.
+    """
     at = [(each.node, {"port": each.port_name, "host": each.host, "host_port": each.port}) for each in addresses(stack)]
     nodes = [
         {
             "name": each.node, "term": each.about["term"], "kind": each.kind, "container": each.id,
             "image": each.image, "state": each.state, "health": each.health, "role": roles.get(each.node),
+            "version": versions.get(each.node) or each.about["version"],
             **_ready(ready.get(each.node)),
             "ports": each.about["ports"], "published": [place for node, place in at if node == each.node],
             "proofs": [
@@ -68,8 +83,9 @@ def stack_lines(stack: StackData) -> list[str]:
     for node in stack["nodes"]:
         role = node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
         ready = {True: "ready", False: "not ready", None: ""}[node["ready"]]
-        rows.append([node["name"], node["state"], role, ready, ports_text(node["ports"]), _published(node)])
-    table = text_table(["node", "state", "role", "", "ports", "on this host"], rows)
+        version, ports = short_version(node["version"]), ports_text(node["ports"])
+        rows.append([node["name"], version, node["state"], role, ready, ports, _published(node)])
+    table = text_table(["node", "version", "state", "role", "", "ports", "on this host"], rows)
     late = [f"{node['name']} is not ready: {node['readiness']}" for node in stack["nodes"] if node["ready"] is False]
     return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *late, *stack["aside"]])]
 
@@ -93,7 +109,7 @@ def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:
     """Prints a stack that is ready: its entry points, how to connect, what to type next."""
     stack, roles = started.stack, started.roles
-    shown = _view(stack, roles)
+    shown = _view(stack, roles, started.versions)
     option = "" if stack.name == "default" else f" NAME={stack.name}"
     lines = ["", *stack_lines(shown), "", f"ready in {seconds:.1f} s"]
     entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
