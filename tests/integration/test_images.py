@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,3 +188,48 @@ def test_a_built_image_names_its_package_version() -> None:
     ).stdout.strip()
     inside = run(["docker", "run", "--rm", image, "dpkg-query", "-W", "-f", "${Version}", "mariadb-server"])
     assert labelled == inside.stdout.strip()
+
+
+def test_a_package_version_that_the_index_does_not_have_is_refused_with_those_that_it_has() -> None:
+    wanted = "1:10.11.1-0+deb12u1"
+    done = run([CHECKOUT / "scripts" / "build-image", "mariadb", "bookworm", "10.11", wanted], check=False)
+    what, known, step = done.stderr.splitlines()[-3:]
+    assert (done.returncode, done.stdout) == (4, "")
+    assert wanted in what and known.startswith("It has: 1:10.11.") and step.startswith("Next: ")
+
+
+@pytest.fixture
+def mislabelled() -> Iterator[str]:
+    """Another version of a tag that says 10.11.1: the series' image, with the name of a published one."""
+    sandbox("images", "--profile", "mariadb@10.11")
+    tag = f"10.11.1-{uuid.uuid4().hex[:8]}"
+    run(["docker", "tag", SERVERS["mariadb@10.11"][0], f"mariadb:{tag}"])
+    yield tag
+    run(["docker", "rmi", f"mariadb:{tag}"])
+
+
+def nodes_once_ready(stack: str, *names: str) -> dict[str, Any]:
+    """Every node as `ps` shows it, once these are ready: the others do not wait for one that never will be."""
+    end = time.monotonic() + 60
+    while True:
+        (shown,) = json.loads(sandbox("ps", "--name", stack, "--json").stdout)["stacks"]
+        nodes = {node["name"]: node for node in shown["nodes"]}
+        if all(nodes[name]["ready"] for name in names):
+            return nodes
+        assert time.monotonic() < end, f"not ready: {nodes}"
+
+
+def test_an_exact_version_runs_beside_another_and_a_server_of_neither_is_not_ready(mislabelled: str) -> None:
+    name = f"t-{uuid.uuid4().hex[:6]}"
+    profile = f"mariadb@10.11.18+mariadb@10.11+mariadb@{mislabelled}"
+    try:
+        refused = sandbox("up", "--name", name, "--profile", profile, "--snapshots", "0", check=False)
+        series = json.loads(sandbox("plan", "--profile", "mariadb@10.11", "--json").stdout)["nodes"][0]["version"]
+        nodes = nodes_once_ready(name, "mariadb1", "mariadb2")
+    finally:
+        sandbox("down", "--name", name)
+    assert refused.returncode == 4
+    assert f"mariadb3 reports version {series}-MariaDB" in refused.stderr.splitlines()[-3]
+    assert nodes["mariadb1"]["version"].startswith("10.11.18-MariaDB")
+    assert nodes["mariadb2"]["version"].startswith(f"{series}-MariaDB")
+    assert not nodes["mariadb3"]["ready"] and mislabelled in nodes["mariadb3"]["readiness"]

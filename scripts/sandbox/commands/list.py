@@ -85,15 +85,18 @@ def _settings() -> Iterator[Row]:
 
 def _versions() -> Iterator[Row]:
     catalog = load_library().catalog
+    available = None
     try:
         available = engine_availability(load_lock(), Docker(), catalog)
     except SandboxError as problem:
         print(f"note: what is here is unknown: {problem.what}", file=sys.stderr)
-        available = Availability()
     for key, image in catalog.images.items():
         for name in image.series:
-            found = series_versions(catalog, key, name, available)
-            yield {"image": key, "series": name, **{each: list(there) for each, there in asdict(found).items()}}
+            found = series_versions(catalog, key, name, available or Availability())
+            there: Row = {column: list(versions) for column, versions in asdict(found).items()}
+            if available is None:
+                there["here"] = None
+            yield {"image": key, "series": name, **there}
 
 
 def _faults() -> Iterator[Row]:

@@ -75,7 +75,7 @@ def _user_file(stack: Stack, old: Container) -> UserFile:
 
 def _refuse_absent(node: Node) -> None:
     if node.choice.source != "local":
-        term = f"{node.choice.key}@{node.series}"
+        term = f"{node.choice.key}@{node.choice.exact or node.series}"
         raise MachineError(
             f"{node.name} cannot be upgraded to {node.version}: its image {node.image} is not on this engine",
             "an upgrade neither pulls nor builds, which would disturb what is measured",
