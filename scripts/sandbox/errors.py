@@ -59,8 +59,14 @@ def states(given: Mapping[str, str]) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean 'x'?`` for the nearest known word, else the list of all of them."""
     choices = sorted(known, key=natural_order)
-    near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
-    return f"did you mean '{near[0]}'?" if near else f"known: {', '.join(choices)}"
+    near = nearest(word, choices)
+    return f"did you mean '{near}'?" if near else f"known: {', '.join(choices)}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that resembles a mistyped one most; None if none does."""
+    near = difflib.get_close_matches(word, sorted(known, key=natural_order), n=1, cutoff=0.6)
+    return near[0] if near else None
 
 
 def expected(reason: Mapping[str, Any]) -> str:

@@ -14,8 +14,9 @@ from sandbox.experiment.definition import Change, Expected, Matrix
 from sandbox.faults.common.yaml_lines import Place, line_of, refuse_repeated_keys
 from sandbox.library import load_library
 from sandbox.places import profile_folders, yaml_files
-from sandbox.plan.grammar import NEXT_STEP, Term, parse, split_assignments
+from sandbox.plan.grammar import Term, parse, split_assignments
 from sandbox.plan.library import Library
+from sandbox.plan.refusal import NEXT_STEP
 from sandbox.results.statistics.metrics import METRICS
 from sandbox.run.judge import Condition
 

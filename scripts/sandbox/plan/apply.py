@@ -1,14 +1,15 @@
 """Applies settings and `SET=` assignments to the nodes they concern."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from sandbox.errors import SandboxError, did_you_mean
-from sandbox.plan.grammar import NEXT_STEP, split_assignments
+from sandbox.plan.grammar import parse, split_assignments
 from sandbox.plan.images import at_least
 from sandbox.plan.library import Component, Library, Setting, Variant, When
 from sandbox.plan.model import Group, Node, Plan
+from sandbox.plan.refusal import Change, ProfileError, instead, without
 
 
 def settings(group: Group, library: Library) -> Group:
@@ -27,15 +28,22 @@ def _refuse_conflicts(setting: Setting, group: Group) -> None:
     parts = {group.component, *group.settings, *(node.component.name for node in (*group.replicas, *group.proxies))}
     clashing = [name for name in setting.conflicts if name in parts]
     if clashing:
-        raise SandboxError(
-            f"'{setting.name}' and '{clashing[0]}' cannot be in the same group",
-            f"'{setting.name}' excludes {', '.join(setting.conflicts)}",
-            f"try: make plan PROFILE={group.component}+{setting.name}" if clashing[0] != group.component else NEXT_STEP,
-        )
+        what = f"'{setting.name}' and '{clashing[0]}' cannot be in the same group"
+        known = f"'{setting.name}' excludes {', '.join(setting.conflicts)}"
+        raise ProfileError(what, known, *_without_one_of(clashing[0], setting, group))
     if setting.needs and not parts & set(setting.needs):
         known = f"the group of '{group.component}' has {', '.join(sorted(parts - {setting.name}))}"
-        step = f"try: make plan PROFILE={group.component}+{setting.needs[0]}+{setting.name}"
-        raise SandboxError(f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, step)
+        changes = [instead(setting.name, needed, setting.name) for needed in setting.needs]
+        raise ProfileError(f"'{setting.name}' needs {' or '.join(setting.needs)} in its group", known, *changes)
+
+
+def _without_one_of(clashing: str, setting: Setting, group: Group) -> Iterator[Change]:
+    """The profile without what clashes with a setting, then without the setting."""
+    attached = {node.term for node in (*group.replicas, *group.proxies) if node.component.name == clashing}
+    if clashing in group.settings:
+        attached.add(clashing)
+    yield from (without(term) for term in sorted(attached))
+    yield without(setting.name)
 
 
 def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
@@ -48,7 +56,7 @@ def _with_setting(group: Group, setting: Setting, library: Library) -> Group:
     }
     missing = [node for node in targets if found[node.name] is None]
     if not any(found.values()) or (missing and setting.applies_to != "proxies"):
-        _refuse(setting, missing, group)
+        _refuse(setting, missing, group, library)
 
     def update(node: Node) -> Node:
         variant = found.get(node.name)
@@ -75,7 +83,7 @@ def _fits(when: When, node: Node, group: Group, library: Library) -> bool:
     )
 
 
-def _refuse(setting: Setting, missing: list[Node], group: Group) -> None:
+def _refuse(setting: Setting, missing: list[Node], group: Group, library: Library) -> None:
     works = "; ".join(dict.fromkeys(variant.when.describe() for variant in setting.variants))
     if missing:
         target = f"{missing[0].name} ({missing[0].server_component or missing[0].service} {missing[0].version})"
@@ -83,7 +91,25 @@ def _refuse(setting: Setting, missing: list[Node], group: Group) -> None:
         target = {"replicas": "a group without replicas", "proxies": "a group without a proxy"}.get(
             setting.applies_to, f"a group of {group.component}"
         )
-    raise SandboxError(f"the setting '{setting.name}' does not apply to {target}", f"it works on: {works}", NEXT_STEP)
+    what = f"the setting '{setting.name}' does not apply to {target}"
+    changes = _where_it_applies(setting, missing, group, library)
+    raise ProfileError(what, f"it works on: {works}", *changes, last_resort=without(setting.name))
+
+
+def _where_it_applies(setting: Setting, missing: list[Node], group: Group, library: Library) -> Iterator[Change]:
+    """The group with what the setting applies to: servers of another series, another component, an attached one."""
+    components = [name for variant in setting.variants for name in variant.when.component or []]
+    for node in missing:
+        (term,) = parse(node.term)
+        series = library.catalog.image(node.choice.key).series
+        yield from (instead(term.text, term.in_version(each)) for each in reversed(series))
+    if setting.applies_to == "replicas":
+        yield instead(setting.name, "replica", setting.name)
+    elif setting.applies_to == "proxies":
+        yield from (instead(proxy.term, name) for name in components for proxy in group.proxies)
+        yield from (instead(setting.name, name, setting.name) for name in components)
+    else:
+        yield from (instead(node.term, name) for name in components for node in group.databases[:1])
 
 
 def assignments(plan: Plan) -> Plan:
@@ -119,7 +145,7 @@ def _refuse_option(component: Component, name: str, value: str) -> None:
         raise SandboxError(what, did_you_mean(name, known), f"try: SET='{component.name}:{min(known)}=…'")
     if not re.fullmatch(known[name].pattern, value):
         what = f"SET: {component.name}:{name}={value} is not valid"
-        raise SandboxError(what, f"{name}: {known[name].help}", f"try: make plan SET='{component.name}:{name}=…'")
+        raise SandboxError(what, f"{name}: {known[name].help}", f"try: SET='{component.name}:{name}=…'")
 
 
 def _adjusted(node: Node, given: Mapping[str, str]) -> Node:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from sandbox.errors import SandboxError
+from sandbox.plan.refusal import NEXT_STEP, Change, ProfileError, instead, only
 
 EXAMPLE = "galera3+haproxy"
 ADDRESS_EXAMPLE = "mysql://user@host:3306/db"
 DEFAULT_PORT, DEFAULT_SCHEMA, DEFAULT_USER = 3306, "sbtest", "root"
-NEXT_STEP = "try: make profiles   (lists every term)"
 _PLAIN_PROFILE = "mysql@9.7"
 _TERM = re.compile(
     r"(?P<name>[a-z](?:[a-z0-9-]*[a-z])?)(?P<count>[0-9]+)?(?:@(?P<version>[A-Za-z0-9][A-Za-z0-9._-]*))?"
@@ -34,6 +34,10 @@ class Term:
     version: str | None
     text: str
 
+    def in_version(self, version: str | None) -> str:
+        """Its text with another version, or with none."""
+        return f"{self.name}{self.count or ''}" + (f"@{version}" if version else "")
+
 
 def parse(profile: str) -> list[Term]:
     """Terms of a profile, left to right.
@@ -49,15 +53,15 @@ def parse(profile: str) -> list[Term]:
     return [_parse_term(piece.strip(), profile) for piece in profile.split("+")]
 
 
-def _no_term(piece: str, profile: str) -> SandboxError:
+def _no_term(piece: str, profile: str) -> ProfileError:
     """If only case or a colon is wrong, as in an image's name, the error suggests the intended term."""
-    meant = profile.lower().replace(":", "@")
-    if _TERM.fullmatch(piece.lower().replace(":", "@")):
-        known, step = f"did you mean '{piece.lower().replace(':', '@')}'?", f"try: make plan PROFILE={meant}"
-    else:
-        known = f"a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as {EXAMPLE}"
-        step = NEXT_STEP
-    return SandboxError(f"{piece!r} in {profile!r} is not a term", known, step)
+    meant = piece.lower().replace(":", "@")
+    known = f"a term is name[count][@version], such as pxc3@8.4; terms are joined by '+', such as {EXAMPLE}"
+    changes: list[Change] = []
+    if _TERM.fullmatch(meant):
+        known = f"did you mean '{meant}'?"
+        changes.append(only(*profile.lower().replace(":", "@").split("+")))
+    return ProfileError(f"{piece!r} in {profile!r} is not a term", known, *changes)
 
 
 def _parse_term(piece: str, profile: str) -> Term:
@@ -66,9 +70,10 @@ def _parse_term(piece: str, profile: str) -> Term:
         raise _no_term(piece, profile)
     count = match["count"]
     if count is not None and not (len(count) == 1 and count != "0"):
-        raise SandboxError(
-            f"the count of {piece!r} is {count}", "a count is 1 to 9", f"try: make plan PROFILE={match['name']}3"
-        )
+        version = f"@{match['version']}" if match["version"] else ""
+        counts = ("3", "")
+        changes = [instead(piece, f"{match['name']}{count}{version}") for count in counts]
+        raise ProfileError(f"the count of {piece!r} is {match['count']}", "a count is 1 to 9", *changes)
     return Term(match["name"], int(count) if count else None, match["version"], piece)
 
 

@@ -1,15 +1,20 @@
 """Terms → Plan: which nodes, of which images, in which groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
-from sandbox.errors import SandboxError, did_you_mean
+from sandbox.errors import ExitCode, SandboxError, did_you_mean, nearest
 from sandbox.plan import apply
-from sandbox.plan.grammar import NEXT_STEP, Term, external_address, parse
+from sandbox.plan.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
 from sandbox.plan.images import Availability, ImageChoice, ImageSource, at_least, choose_image
 from sandbox.plan.library import Component, Library, ServiceSpec, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
+from sandbox.plan.refusal import Change, ProfileError, instead, only, unchanged, without, without_last
+
+_TRIES = 40
+"""How many changes of a refused profile are planned until it is said that none is known."""
 
 
 @dataclass
@@ -25,14 +30,73 @@ class _Draft:
 def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
     """The plan of a profile.
 
-    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and what would work.
+    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and a profile that plans.
     """
+    try:
+        return _planned(request, library, available)
+    except ProfileError as refusal:
+        bare = PlanRequest(request.profile, external=request.external)
+        proposal = _Search(library, available).first(bare, refusal)
+        proposal = proposal or _Search(library, available, last_resorts=True).first(bare, refusal)
+        if proposal:
+            refusal.propose(proposal.profile, proposal.external, proposal.memory)
+        raise
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for a change of a refused profile that plans."""
+
+    library: Library
+    available: Availability
+    last_resorts: bool = False
+    """Whether what was asked for may be given up, which then comes first."""
+    tried: set[PlanRequest] = field(default_factory=set)
+
+    def first(self, refused: PlanRequest, refusal: ProfileError) -> PlanRequest | None:
+        """The nearest change that plans; where a change is refused, too, its own changes are next."""
+        self.tried.add(refused)
+        for proposal in self._proposals(refused, refusal):
+            if proposal in self.tried or len(self.tried) > _TRIES:
+                continue
+            try:
+                _planned(proposal, self.library, self.available)
+            except ProfileError as refused_too:
+                found = self.first(proposal, refused_too)
+                if found:
+                    return found
+            except SandboxError:
+                continue
+            else:
+                return proposal
+        return None
+
+    def _proposals(self, refused: PlanRequest, refusal: ProfileError) -> Iterator[PlanRequest]:
+        """The requests that the changes of a refusal make of the refused one."""
+        try:
+            texts = [term.text for term in _expand(parse(refused.profile), self.library)]
+        except SandboxError:  # a piece of it is no term
+            texts = [piece.strip() for piece in refused.profile.split("+")]
+        changes = list(refusal.changes)
+        if self.last_resorts and refusal.last_resort:
+            changes.insert(0, refusal.last_resort)
+        external = refusal.external or refused.external
+        memory = refusal.memory or refused.memory
+        for change in changes:
+            changed = change(texts)
+            if changed:
+                address = external if "external" in changed else None
+                yield PlanRequest("+".join(changed), external=address, memory=memory)
+
+
+def _planned(request: PlanRequest, library: Library, available: Availability) -> Plan:
+    """The plan of a profile. Raises SandboxError; the next step of a ProfileError proposes nothing yet."""
     terms = _expand(parse(request.profile), library)
     drafts, watchers = _read_terms(terms, library)
     if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
         what = "EXTERNAL= is given, but the profile has no term 'external'"
-        step = "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db"
-        raise SandboxError(what, "EXTERNAL is the address of the server that the term 'external' stands for", step)
+        known = "EXTERNAL is the address of the server that the term 'external' stands for"
+        raise ProfileError(what, known, only("external"), external=request.external)
     builder = _Builder(library, available, dict(request.versions))
     groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
     servers = [node for group in groups for node in group.servers]
@@ -54,8 +118,9 @@ def _with_memory(plan: Plan) -> Plan:
     for node in plan.databases:
         if limit_mb < node.memory_mb / 2:
             what = f"MEMORY={plan.request.memory} is too little for {node.name}"
-            step = f"try: make plan PROFILE={plan.profile} MEMORY={node.memory_mb}m"
-            raise SandboxError(what, f"{node.component.name} takes about {node.memory_mb} MiB with its defaults", step)
+            known = f"{node.component.name} takes about {node.memory_mb} MiB with its defaults"
+            enough_mb = max(each.memory_mb for each in plan.databases)
+            raise ProfileError(what, known, unchanged, memory=f"{enough_mb}m")
     return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
 
 
@@ -66,7 +131,7 @@ def _with_image_override(plan: Plan, available: Availability) -> Plan:
     """
     if not plan.databases:
         known = f"the profile {plan.profile} starts no database server"
-        raise SandboxError(f"IMAGE={plan.request.image} replaces nothing", known, "try: make plan PROFILE=mysql@9.7")
+        raise ProfileError(f"IMAGE={plan.request.image} replaces nothing", known, only("mysql@9.7"))
     replaced, reference = plan.databases[0].choice, plan.request.image or ""
     here = reference.startswith("sha256:") or reference in available.local
     source: ImageSource = "local" if here else "unavailable"
@@ -83,7 +148,7 @@ def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
         named = library.named.get(term.name)
         if named and (term.count or term.version):
             what = f"the named profile '{term.name}' takes no count and no version"
-            raise SandboxError(what, f"it stands for {named.profile}", f"try: make plan PROFILE={named.profile}")
+            raise ProfileError(what, f"it stands for {named.profile}", instead(term.text, term.name))
         for each in parse(named.profile) if named else [term]:
             name = each.name if each.name in known else library.components.aliases().get(each.name, each.name)
             expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
@@ -101,45 +166,59 @@ def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list
         elif term.name in names and term.name != "client":
             _add_component(term, library, drafts, watchers)
         else:
-            raise SandboxError(f"unknown term '{term.text}'", did_you_mean(term.name, library.words()), NEXT_STEP)
+            _refuse_unknown(term, library)
     if not drafts:
-        step = f"try: make plan PROFILE=mysql+{terms[0].text}"
-        raise SandboxError("the profile has no database", f"'{terms[0].text}' needs a database term before it", step)
+        first = terms[0].text
+        known = f"'{first}' needs a database term before it"
+        raise ProfileError("the profile has no database", known, _after_a_database(terms[0]))
     return drafts, watchers
+
+
+def _refuse_unknown(term: Term, library: Library) -> NoReturn:
+    words = library.words()
+    near = nearest(term.name, words)
+    changes = [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
+    raise ProfileError(f"unknown term '{term.text}'", did_you_mean(term.name, words), *changes)
 
 
 def _add_setting(term: Term, drafts: list[_Draft]) -> None:
     if term.count or term.version:
         known = f"'{term.name}' applies to the whole group before it"
-        raise SandboxError(f"'{term.text}': a setting takes no count and no version", known, NEXT_STEP)
+        what = f"'{term.text}': a setting takes no count and no version"
+        raise ProfileError(what, known, instead(term.text, term.name))
     group = _group_before(term, drafts)
     if term.name in group.settings:
         known = f"once is enough: it applies to the whole group of '{group.term.text}'"
-        raise SandboxError(f"the setting '{term.name}' appears twice in one group", known, NEXT_STEP)
+        raise ProfileError(f"the setting '{term.name}' appears twice in one group", known, without_last(term.text))
     group.settings.append(term.name)
 
 
 def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
     if drafts:
         return drafts[-1]
-    step = f"try: make plan PROFILE=mysql+{term.text}"
-    raise SandboxError(f"'{term.text}' comes before any database", "it attaches to the group before it", step)
+    what = f"'{term.text}' comes before any database"
+    raise ProfileError(what, "it attaches to the group before it", _after_a_database(term))
+
+
+def _after_a_database(term: Term) -> Change:
+    """The profile with a database before a term that stands before all of them."""
+    return instead(term.text, "mysql", term.text)
 
 
 def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]) -> None:
     plain = library.components.get(term.name)
     if term.count and not plain.countable:
-        step = f"try: make plan PROFILE=mysql+{term.name}"
-        raise SandboxError(f"'{term.text}': '{term.name}' takes no count", "a stack has one of it", step)
+        what = f"'{term.text}': '{term.name}' takes no count"
+        raise ProfileError(what, "a stack has one of it", instead(term.text, term.name))
     if plain.spec.attaches is None:
         if plain.spec.kind == "external" and term.version:
             what = f"'{term.text}': 'external' takes no version"
-            step = "try: make plan PROFILE=external EXTERNAL=mysql://user@host:3306/db"
-            raise SandboxError(what, "it is the server that answers at EXTERNAL=", step)
+            raise ProfileError(what, "it is the server that answers at EXTERNAL=", instead(term.text, term.name))
         drafts.append(_Draft(term, plain))
     elif plain.spec.attaches == "stack":
         if any(watcher.name == term.name for watcher in watchers):
-            raise SandboxError(f"'{term.name}' appears twice", "it watches the whole stack: once is enough", NEXT_STEP)
+            known = "it watches the whole stack: once is enough"
+            raise ProfileError(f"'{term.name}' appears twice", known, without_last(term.text))
         watchers.append(term)
     else:
         group = _group_before(term, drafts)
@@ -152,15 +231,14 @@ def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
     possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
     if possible is not None and name not in possible:
         what = f"'{term.name}' cannot be attached to '{name}'"
-        step = f"try: make plan PROFILE={possible[0]}+{term.name}"
-        raise SandboxError(what, f"it attaches to {', '.join(possible)}", step)
+        changes = [instead(group.term.text, database) for database in possible]
+        raise ProfileError(what, f"it attaches to {', '.join(possible)}", *changes, last_resort=without(term.text))
     if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
-        raise SandboxError(
-            f"'{term.text}' cannot be attached to '{group.term.text}'",
-            f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source",
-            f"try: make plan PROFILE={name}+replica{(group.term.count or 2) - 1}"
-            + (f"+{term.name}" if term.name != "replica" else ""),
-        )
+        what = f"'{term.text}' cannot be attached to '{group.term.text}'"
+        known = f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source"
+        source = replace(group.term, count=None).in_version(group.term.version)
+        replicas = [] if term.name == "replica" else [f"replica{(group.term.count or 2) - 1}"]
+        raise ProfileError(what, known, instead(group.term.text, source, *replicas))
 
 
 class _Builder:
@@ -178,8 +256,8 @@ class _Builder:
         spec, name = draft.component.spec, draft.component.name
         external = request.external if spec.kind == "external" else None
         if spec.kind == "external" and not external:
-            step = "try: make up PROFILE=external EXTERNAL=mysql://user@host:3306/db"
-            raise SandboxError("the term 'external' needs an address", "EXTERNAL=mysql://user@host:3306/db", step)
+            what = "the term 'external' needs an address"
+            raise ProfileError(what, f"EXTERNAL={ADDRESS_EXAMPLE}", unchanged, external=ADDRESS_EXAMPLE)
         if external:
             external_address(external)  # refused before anything starts
         count = draft.term.count or spec.count
@@ -223,8 +301,7 @@ class _Builder:
         self, term: Term, component: Component, count: int, group: int | None, version: str | None
     ) -> list[Node]:
         spec = component.spec
-        choice = choose_image(self.library.catalog, spec.image or term.name, version, self.available)
-        _check_version(term, component, choice)
+        choice = self._choice(term, component, version)
         based_on = spec.based_on if spec.kind == "replica" and isinstance(spec.based_on, str) else component.name
         nodes = []
         for _ in range(count):
@@ -234,6 +311,20 @@ class _Builder:
             number = self.server_ids if node.is_server else None
             nodes.append(replace(node, server_id=number, server_component=based_on, role=spec.role))
         return nodes
+
+    def _choice(self, term: Term, component: Component, version: str | None) -> ImageChoice:
+        """The image of a term. Raises ProfileError for a version that it has not, or that does not work."""
+        key = component.spec.image or term.name
+        try:
+            choice = choose_image(self.library.catalog, key, version, self.available)
+        except SandboxError as problem:
+            if problem.exit_code is not ExitCode.BAD_INPUT:
+                raise
+            default = self.library.catalog.image(key).default
+            change = instead(term.text, term.in_version(default))
+            raise ProfileError(problem.what, problem.known, change) from problem
+        _check_version(term, component, choice)
+        return choice
 
     def _upgraded(self, term: Term, node: Node) -> Node:
         """The node in the version that it has by now."""
@@ -271,19 +362,21 @@ def _check_version(term: Term, component: Component, choice: ImageChoice) -> Non
     since = component.spec.since
     if since and not at_least(choice.version, since):
         what = f"'{term.text}' does not work: {component.name} needs {since} or newer"
-        step = f"try: make plan PROFILE={component.name}@{since}"
-        raise SandboxError(what, f"the requested version is {choice.version}", step)
+        known = f"the requested version is {choice.version}"
+        raise ProfileError(what, known, instead(term.text, term.in_version(since)))
 
 
 def _check_company(term: Term, component: Component, group: _Draft) -> None:
     """Refuses an attached component whose group lacks what it needs, or has more of it than the one it may have."""
-    name, needed = group.component.name, component.spec.needs
+    needed = component.spec.needs
     if needed and not any(each.name == needed for each, _ in group.members):
-        step = f"try: make plan PROFILE={name}+{needed}+{term.name}"
-        raise SandboxError(f"'{term.text}' needs a {needed} in its group", f"'{group.term.text}' has none", step)
+        what = f"'{term.text}' needs a {needed} in its group"
+        raise ProfileError(what, f"'{group.term.text}' has none", instead(term.text, needed, term.text))
     if component.spec.alone and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1:
-        step = f"try: make plan PROFILE={name}+{f'{needed}+' if needed else ''}{term.name}"
-        raise SandboxError(f"'{term.text}': a group has one {term.name}", "two would act against each other", step)
+        what = f"'{term.text}': a group has one {term.name}"
+        single = replace(term, count=None).in_version(term.version)
+        changes = (instead(term.text, single), without_last(term.text))
+        raise ProfileError(what, "two would act against each other", *changes)
 
 
 def _check_servers(term: Term, component: Component, group: Group) -> None:
@@ -294,7 +387,8 @@ def _check_servers(term: Term, component: Component, group: Group) -> None:
     if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
         what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
         known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
-        raise SandboxError(what, known, f"try: make plan PROFILE={group.component}@{needed.suggested}+{term.name}")
+        (changed,) = parse(too_new.term)
+        raise ProfileError(what, known, instead(changed.text, changed.in_version(needed.suggested)))
 
 
 def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:
