@@ -226,7 +226,7 @@ def interrupt(_: tuple[str, ...]) -> ExecResult:
     [
         ("hang", "^pause", ["pause mysql1", "unpause mysql1"]),
         ("hang", r"^inspect .*json .State}}", ["pause mysql1", "unpause mysql1"]),
-        ("host-loss", "^exec .*network bash -c iptables -w -S >", ["rm network"]),
+        ("host-loss", "^exec .*network bash -c kill -s USR1 1; iptables -w -S >", ["rm network"]),
     ],
 )
 def test_ctrl_c_leaves_nothing_broken(

@@ -11,7 +11,24 @@ from sandbox.stack.protocol import ExecResult
 
 ABSENT = re.compile(r"no such (object|container)|removal .* already in progress", re.IGNORECASE)
 """What the engine says of a container that is gone."""
-_SLEEP = "trap 'exit 0' TERM INT; sleep infinity & wait"
+LIFE_S = 900
+"""How long a helper lives after its last script began: where whoever started it is killed, nobody removes it."""
+_NOTE_USE = "kill -s USR1 1; "
+
+
+def living(life_s: float) -> str:
+    """The script of a helper: ends so long after the last signal USR1, and at once at TERM."""
+    return f"""\
+trap 'exit 0' TERM INT
+trap 'used=1' USR1
+used=1
+while [ "$used" ]; do
+  used=
+  sleep {life_s} &
+  wait $!
+  kill $! 2>/dev/null || true
+done
+"""
 
 
 class NodeHelper:
@@ -37,7 +54,7 @@ class NodeHelper:
         if not self.runs():
             remove_helpers(self._docker, self)
             self._start(image(), mounts())
-        return self._docker.answer("exec", self.name, "bash", "-c", script, timeout_s=timeout_s)
+        return self._docker.answer("exec", self.name, "bash", "-c", _NOTE_USE + script, timeout_s=timeout_s)
 
     def runs(self) -> bool:
         """Whether there is one in the namespace that the node has now, or had last: each start makes another one."""
@@ -50,7 +67,7 @@ class NodeHelper:
 
     def _start(self, image: str, mounts: Sequence[str]) -> None:
         options = [*self._options, *(word for each in mounts for word in ("--mount", each))]
-        argv = ("run", "--detach", "--rm", *options, "--entrypoint", "bash", image, "-c", _SLEEP)
+        argv = ("run", "--detach", "--rm", *options, "--entrypoint", "bash", image, "-c", living(LIFE_S))
         answer = self._docker.answer(*argv)
         if answer.code and not self.runs():  # another command may be quicker
             raise RefusedError(argv, answer)

@@ -11,6 +11,7 @@ from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import control
 from sandbox.stack.control import Control, death
 from sandbox.stack.engine import PatientDocker
+from sandbox.stack.node_helper import LIFE_S, living
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 from sandbox.stack.stack import Stack
 from unit.stack.fake_docker import HANGS, FakeDocker, answer
@@ -283,7 +284,8 @@ def test_one_helper_runs_every_script_in_the_network(docker: FakeDocker, node: C
     assert f"container:{node._id}" in run and run[run.index("--cap-drop") + 1] == "ALL"
     assert [run[place + 1] for place, word in enumerate(run) if word == "--cap-add"] == ["NET_ADMIN"]
     assert f"sandbox.stack={node._identity.project}" in run and "sandbox.kind=helper" in run
-    assert docker.calls[-1] == ("exec", node._in_network.name, "bash", "-c", "iptables -S")
+    assert docker.calls[-1] == ("exec", node._in_network.name, "bash", "-c", "kill -s USR1 1; iptables -S")
+    assert living(LIFE_S) in run and "--rm" in run
     node.release()
     node.release()
     assert helpers.began is None
