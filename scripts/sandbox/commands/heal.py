@@ -37,8 +37,11 @@ def _heal(stack: Stack, healed: list[Breakage], progress: OnEvent, timeout: int 
         healed.append(each)
         progress(Note(f"healed {each.text}"))
 
+    def wait(node: str) -> None:
+        progress(Note(f"{node}: a write that had no room may hold it up for another minute"))
+
     try:
-        problem = heal_recorded(stack, report)
+        problem = heal_recorded(stack, report, wait)
         if problem:
             raise problem
         for client in (node for node in stack.nodes() if node.kind == "client"):

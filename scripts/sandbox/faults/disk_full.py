@@ -7,7 +7,7 @@ from pydantic import Field
 
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.model import SETTLE_S, Ability, Ending, Fault, Scene, soon
-from sandbox.faults.common.node import DATA, answer, has_ended, inside
+from sandbox.faults.common.node import DATA, answer, has_ended, inside, is_up, server_lives, wait_for_end
 from sandbox.faults.common.own_disk import refuse_shared_disk
 from sandbox.stack.protocol import NodeControl
 
@@ -15,6 +15,17 @@ _BALLAST = f"{DATA}/.sandbox-ballast"
 _PROBE = f"{DATA}/.sandbox-write"
 _FILL_S = 600.0
 _NO_ROOM = "No space left"
+_RETRY_S = 75.0
+"""MySQL and MariaDB try a write that had no room again after 60 s (mysys, MY_WAIT_FOR_USER_TO_FIX_PANIC)."""
+_PAUSE_S = 0.5
+# Nothing of it is replicated, and a read-only server does it, too.
+_WRITING = "FLUSH LOCAL ENGINE LOGS; FLUSH LOCAL BINARY LOGS"
+# What handles a crash of the server (signal 6, bit 5) is gone after its first use (SA_RESETHAND), which then writes a
+# stack trace for up to a second, while other sessions go on. Source: proc(5), status.
+_CRASHING = """\
+read -r pid </sandbox/server.pid && caught=$(grep SigCgt "/proc/$pid/status") || exit
+[ $((0x${caught##*[!0-9a-f]} & 0x20)) -ne 0 ] || echo crashing
+"""
 
 
 class DiskFull(Fault):
@@ -23,6 +34,7 @@ class DiskFull(Fault):
     needs: ClassVar[frozenset[Ability]] = frozenset({"own-disk"})
     ending: ClassVar[Ending] = "ends the container"
     heals_inside: ClassVar[bool] = True
+    outlasts_heal: ClassVar[bool] = True
     leave_bytes: int = Field(default=0, ge=0, le=1024**3, description="bytes that stay free, for root")
 
     def longest_s(self) -> float:
@@ -50,6 +62,9 @@ class DiskFull(Fault):
         if missing:
             raise MachineError(f"the disk of {node.name} is still full", missing, "try: make heal")
 
+    def settle(self, node: NodeControl) -> None:
+        soon(lambda: _unsettled(node), _RETRY_S, pause_s=_PAUSE_S)
+
 
 def filling(leave_bytes: int) -> str:
     """The script that fills the data directory's file system but for some bytes; quickly where fallocate(1) exists."""
@@ -73,6 +88,27 @@ answer=$(LC_ALL=C dd if=/dev/zero of={_PROBE} bs=65536 count={-(-size // 65536)}
 rm -f {_PROBE}
 case $answer in *'{_NO_ROOM}'* | *copied*) ;; *) echo "$answer" >&2; exit 1 ;; esac
 """
+
+
+def _unsettled(node: NodeControl) -> str | None:
+    """What shows that a write from before the heal may still hold the server up, or end it; None once neither can.
+
+    The write that is asked for waits behind that one, and fails where the server ends for it.
+    """
+    if is_up(node) and not server_lives(node):
+        wait_for_end(node, SETTLE_S)
+    if has_ended(node):
+        node.start()
+        return None
+    if not is_up(node) or not server_lives(node):  # for another fault
+        return None
+    try:
+        written = node.ask(_WRITING, _RETRY_S)
+    except TimeoutError:
+        return f"no write within {_RETRY_S:g} s"
+    if written.code:
+        return written.last_error or f"exit code {written.code}"
+    return answer(node, _CRASHING).stdout.strip() or None
 
 
 def _remaining(node: NodeControl) -> str | None:

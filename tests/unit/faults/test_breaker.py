@@ -12,9 +12,11 @@ import pytest
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common import breaker as breaker_module
 from sandbox.faults.common.breaker import Breaker, FaultRequest, heal_recorded, refuse_unable
+from sandbox.faults.common.model import Fault
 from sandbox.faults.common.registry import end_together
+from sandbox.faults.hang import Hang
 from sandbox.stack.journal import Breakage, breakages, forget_breakage
-from sandbox.stack.protocol import ExecResult, Limits
+from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 from unit.fake_stack import FakeStack, server
 from unit.faults.breaker_rig import broken
 from unit.faults.recording_node import RecordingNode, together
@@ -378,3 +380,22 @@ def test_what_is_healed_inside_a_node_that_hangs_lets_it_run_meanwhile(
         forget_breakage(next(each for each in breakages(stack.project) if each.fault == "hang"))
         assert heal_recorded(stack, lambda _: None) is None
     assert log == ["connect mysql1", "unpause mysql1", "signal mysql1 USR2", "pause mysql1"]
+
+
+def test_what_outlasts_a_heal_is_followed_beside_the_trial_and_waited_for_at_its_end(
+    stack: FakeStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_settle, settled = threading.Event(), list[str]()
+
+    def settle(_: Fault, node: NodeControl) -> None:
+        assert may_settle.wait(10)
+        settled.append(node.name)
+
+    monkeypatch.setattr(Hang, "outlasts_heal", True)
+    monkeypatch.setattr(Hang, "settle", settle)
+    breaker = injected(stack, request("hang"))
+    breaker.heal("0")
+    assert not settled, "the time of the heal is not put off"
+    may_settle.set()
+    breaker.close()
+    assert settled == ["mysql1"]

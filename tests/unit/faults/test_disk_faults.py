@@ -1,5 +1,7 @@
 """Faults of a disk of its own: full, or without its power; and which data directory has one."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
@@ -176,3 +178,53 @@ def test_a_loss_of_power_that_was_ended_halfway_is_healed(node: FakeNode) -> Non
     node.tool("cp", 'echo "cp: cannot create: Input/output error" >&2; exit 1\n')
     PowerLoss().heal(node, {})
     assert [call for call in node.calls if call != "execute"] == ["signal KILL", "release", "start"] and node.whole
+
+
+CAUGHT, UNCAUGHT = "00000001000024e8", "00000001000024c8"
+"""Signals that a server catches, and that a crashing one has left of them."""
+
+
+@dataclass
+class Server:
+    """How a server answers the writes that are asked for after a heal, and whether its crash has begun by then."""
+
+    node: FakeNode
+    answers: list[str]
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:
+        """Takes the next of the answers."""
+        assert timeout_s > 60, "a write without room is tried again after a minute"
+        self.asked.append(statement)
+        said = self.answers.pop(0)
+        self.node.tool("grep", f"echo 'SigCgt: {UNCAUGHT if said == 'crashes' else CAUGHT}'\n")
+        if said == "ends":
+            self.node.end("exited (134)")
+        return ExecResult(1, "", "ERROR 2013: Lost connection") if said in ("ends", "starts") else ExecResult(0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "started"),
+    [
+        (["writes"], False),
+        (["ends"], True),
+        (["crashes", "ends"], True),
+        (["starts", "writes"], False),
+    ],
+)
+def test_the_heal_follows_a_server_until_it_writes_or_has_ended(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, answers: list[str], started: bool
+) -> None:
+    monkeypatch.setattr("sandbox.faults.disk_full._PAUSE_S", 0.01)
+    server = Server(node, answers)
+    monkeypatch.setattr(node, "ask", server.ask)
+    DiskFull().settle(node)
+    assert not server.answers and server.asked[0].startswith("FLUSH LOCAL")
+    assert ("start" in node.calls) is started and node.whole
+
+
+@pytest.mark.parametrize("status", ["paused", "gone"])
+def test_what_another_fault_does_to_it_meanwhile_is_not_waited_for(node: FakeNode, status: str) -> None:
+    node.status = status
+    DiskFull().settle(node)
+    assert "start" not in node.calls

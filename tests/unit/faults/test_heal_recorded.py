@@ -6,6 +6,7 @@ import pytest
 
 from sandbox.errors import ExitCode
 from sandbox.faults.common.breaker import heal_recorded, release_helpers
+from sandbox.faults.hang import Hang
 from sandbox.stack.journal import Breakage, note_breakage
 from unit.fake_stack import FakeStack
 from unit.faults.breaker_rig import broken
@@ -60,3 +61,14 @@ def test_a_fault_ends_with_its_node(stack: FakeStack, log: list[str]) -> None:
 def test_helpers_of_every_node_are_removed(stack: FakeStack, log: list[str]) -> None:
     release_helpers(stack)
     assert sorted(log) == sorted(f"release {node.name}" for node in stack.nodes())
+
+
+def test_what_outlasts_a_heal_is_waited_for_once_all_is_healed(
+    stack: FakeStack, log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Hang, "outlasts_heal", True)
+    monkeypatch.setattr(Hang, "settle", lambda _, node: log.append(f"settle {node.name}"))
+    noted(stack, "hang", "mysql1", 2)
+    noted(stack, "unplug", "replica1", 1)
+    assert heal_recorded(stack, lambda _: None, lambda node: log.append(f"wait {node}")) is None
+    assert log == ["unpause mysql1", "connect replica1", "wait mysql1", "settle mysql1"]

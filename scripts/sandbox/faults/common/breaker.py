@@ -87,6 +87,7 @@ class Breaker(Breaking):
         """Keys, the latest last."""
         self._turn = threading.Lock()
         """Held while something is injected or healed."""
+        self._settling: list[threading.Thread] = []
         self._follower: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -138,6 +139,8 @@ class Breaker(Breaking):
     def close(self) -> None:
         self._closed.set()
         problems = [problem for key in reversed(self._injected) for problem in self._heal(key)]
+        for each in self._settling:
+            each.join()
         idle = {name: node for each in self._prepared.values() if not each.broken for name, node in each.nodes.items()}
         self._prepared = {key: each for key, each in self._prepared.items() if each.broken}
         try:
@@ -196,11 +199,19 @@ class Breaker(Breaking):
             done = _outcomes(lambda each: _heal_one(aim.fault, aim.nodes[each.node], each), aim.broken)
             how = zip(aim.broken, done, strict=True)
             problems = [(each, problem) for each, future in how if (problem := future.exception())]
+            self._settle(aim)
             aim.broken = [each for each, _ in problems]
             if key in self._injected and not problems:
                 del self._prepared[key]
                 self._injected = [other for other in self._injected if other != key]
         return problems
+
+    def _settle(self, aim: _Prepared) -> None:
+        """Follows what outlasts the heal beside the trial, which has the time of the heal at once."""
+        for each in aim.broken if aim.fault.outlasts_heal else ():
+            thread = threading.Thread(target=_settle_one, args=(aim.fault, aim.nodes[each.node]), daemon=True)
+            self._settling.append(thread)
+            thread.start()
 
     def _release(self, nodes: Mapping[str, NodeControl]) -> None:
         """Removes helpers that nothing else uses."""
@@ -230,18 +241,29 @@ def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
             raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
 
 
-def heal_recorded(stack: RunningStack, on_heal: Callable[[Breakage], None]) -> SandboxError | None:
-    """Heals what is broken in a stack by what was written down, the latest first; returns what could not be healed."""
+def heal_recorded(
+    stack: RunningStack, on_heal: Callable[[Breakage], None], on_wait: Callable[[str], None] = lambda _: None
+) -> SandboxError | None:
+    """Heals what is broken in a stack by what was written down, the latest first; returns what could not be healed.
+
+    Then it waits for what outlasts a heal, for a minute or two; ``on_wait`` is told the node.
+    """
     there, problems = {node.name for node in stack.nodes()}, list[NotHealed]()
+    lasting: list[tuple[Fault, NodeControl]] = []
     for each in reversed(breakages(stack.project)):
         try:
             if each.node in there:  # a fault ends with its node
-                _heal_one(fault_named(each.fault, each.options), stack.control(each.node), each)
+                fault, node = fault_named(each.fault, each.options), stack.control(each.node)
+                _heal_one(fault, node, each)
+                lasting += [(fault, node)] if fault.outlasts_heal else []
             forget_breakage(each)
         except Exception as problem:  # noqa: BLE001  (the others must not stay broken for it)
             problems.append((each, problem))
         else:
             on_heal(each)
+    for _, node in lasting:
+        on_wait(node.name)
+    _at_once(lambda each: _settle_one(*each), lasting)
     lost = [f"{path}: {reason}" for path, reason in unreadable(stack.project).items()]
     return not_healed(problems, stack.name, lost) if problems or lost else None
 
@@ -278,6 +300,12 @@ def _heal_one(fault: Fault, node: NodeControl, breakage: Breakage) -> None:
         if paused:
             node.pause()
     forget_breakage(breakage)
+
+
+def _settle_one(fault: Fault, node: NodeControl) -> None:
+    """A server that does not come back is what whoever waits for the stack says."""
+    with suppress(SandboxError):
+        fault.settle(node)
 
 
 def _at_once(do: Callable[[Subject], Answer], subjects: Sequence[Subject]) -> list[Answer]:

@@ -60,6 +60,8 @@ class Fault(BaseModel, ABC):
     """Whether it changes the device of the node's network, or takes it away: two such faults end each other."""
     same_before: ClassVar[bool] = False
     """Whether `before` reads the same whatever the options are."""
+    outlasts_heal: ClassVar[bool] = False
+    """Whether its server may still stand still, or end, for a while after the heal: see `settle`."""
 
     def befalls_host(self) -> bool:
         """Whether it strikes all that stands on the host of a node: what shares that host is then hit, too."""
@@ -85,6 +87,9 @@ class Fault(BaseModel, ABC):
     def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
         """Mends the node, whatever became of it since; harmless when repeated. It does not wait for its server."""
 
+    def settle(self, node: NodeControl) -> None:
+        """Waits, after the heal, until the server works as before; starts one that has ended meanwhile."""
+
 
 def done(result: ExecResult, what: str) -> None:
     """Raises SandboxError (exit 4) where a command in a node failed."""
@@ -92,9 +97,9 @@ def done(result: ExecResult, what: str) -> None:
         raise MachineError(f"{what} failed", result.last_error or f"exit code {result.code}", "try: make ps")
 
 
-def soon(look: Callable[[], str | None], patience_s: float = SETTLE_S) -> str | None:
+def soon(look: Callable[[], str | None], patience_s: float = SETTLE_S, *, pause_s: float = _LOOK_S) -> str | None:
     """Looks until nothing is missing, for a few seconds; what is still missing then."""
     end = time.monotonic() + patience_s
     while (missing := look()) and time.monotonic() < end:
-        time.sleep(_LOOK_S)
+        time.sleep(pause_s)
     return missing
