@@ -77,6 +77,12 @@ def test_its_monitor_promotes_servers_of_mariadb_alone() -> None:
     assert "module=galeramon" in configuration("pxc3@8.0+maxscale")
 
 
+def test_pooled_connections_that_serve_nobody_are_closed_soon() -> None:
+    shared = configuration("mariadb+replica1+maxscale+multiplexing")
+    assert shared.count("persistmaxtime=1s") == shared.count("persistpoolmax=50") == 2
+    assert not [line for line in configuration("mariadb+maxscale") if line.startswith("persist")]
+
+
 def test_an_option_is_given_to_the_versions_that_have_it() -> None:
     option = "replication_custom_options=MASTER_CONNECT_RETRY=1"
     assert option in configuration("mariadb+maxscale@24.02")
