@@ -10,13 +10,12 @@ import typer
 from sandbox.commands.common import options
 from sandbox.commands.common.viewing import show_ready
 from sandbox.console import ProgressDisplay
-from sandbox.library import load_library, load_lock
-from sandbox.plan.data_directory import base_plans, base_requests
-from sandbox.plan.planner import make_plan
+from sandbox.library import load_library
+from sandbox.plan.data_directory import base_requests
 from sandbox.stack.engine import Docker
 from sandbox.stack.facts import begin_info
-from sandbox.stack.images import engine_availability
 from sandbox.stack.naming import DEFAULT_NAME, check_name
+from sandbox.stack.planning import planned, planned_base_directories
 from sandbox.stack.snapshots.background import begin_keeping
 from sandbox.stack.up import UpOptions
 from sandbox.stack.up import up as bring_up
@@ -47,13 +46,11 @@ def command(
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:
         info, library = begin_info(docker), load_library()
-        available = engine_availability(load_lock(), docker, library.catalog)
-        plan = make_plan(request, library, available)
-        requests = base_requests(plan, library)
-        bases = partial(base_plans, requests, library, available)
+        plan = planned(request, library, docker)
+        bases = partial(planned_base_directories, plan, library)
         wanted = UpOptions(check_name(name or DEFAULT_NAME), timeout, publish, restore, base_directories=bases)
         started = bring_up(plan, wanted, progress, docker, info)
     show_ready(started, time.monotonic() - begin, json)
     sys.stdout.flush()
     if snapshots and (wish := started.wish):
-        begin_keeping(started.stack.project, wish, dict.fromkeys(requests.values()))
+        begin_keeping(started.stack.project, wish, dict.fromkeys(base_requests(plan, library).values()))

@@ -89,18 +89,38 @@ def names_in(help_text: str) -> Names:
 
 
 def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
-    """Raises SandboxError (exit 2) for a name in SET= that the image does not know but that resembles one it does.
+    """Raises SandboxError (exit 2) for a name in SET= or CNF= that the image does not know but that resembles one.
 
     ``known``: by image reference, for the images that could be asked. ``loose_`` means that the server may not know it.
     """
+    in_file = names_in_file(plan.request.cnf.content) if plan.request.cnf else {}
     for node in plan.databases:
-        for name, _ in node.assignments:
+        own = [name for group in _server_groups(node) for name in in_file.get(group, ())]
+        given = [("SET", name) for name, _ in node.assignments] + [("CNF", name) for name in own]
+        for variable, name in given:
             if near := _nearest(name, known.get(node.image, frozenset())):
                 raise SandboxError(
-                    f"SET: {node.image} has no variable '{name}'",
+                    f"{variable}: {node.image} has no variable '{name}'",
                     f"did you mean '{near}'? (with loose_{name} the server starts even if it does not know it)",
-                    f"try: SET={near}=…",
+                    f"try: SET={near}=…" if variable == "SET" else f"try: the same command with {near} in the file",
                 )
+
+
+def _server_groups(node: Node) -> tuple[str, ...]:
+    """The groups of an option file that every server of its family reads."""
+    return ("mysqld", "server", *(("mariadb", "mariadbd") if node.component.spec.family == "mariadb" else ()))
+
+
+def names_in_file(content: str) -> dict[str, list[str]]:
+    """The variables of an option file by the group that they stand in."""
+    found: dict[str, list[str]] = {}
+    group = ""
+    for line in map(str.strip, content.splitlines()):
+        if line.startswith("[") and "]" in line:
+            group = line[1 : line.index("]")].strip()
+        elif line and line[0] not in "#;!":
+            found.setdefault(group, []).append(re.split(r"[=\s]", line, maxsplit=1)[0])
+    return found
 
 
 def _nearest(name: str, known: Names) -> str | None:

@@ -20,22 +20,31 @@ _PATIENCE_S = 30.0
 """How long a server may take to list its variables."""
 
 
-def planned(request: PlanRequest, library: Library | None = None) -> Plan:
-    """The plan of a request on this machine: the engine is asked what images it has.
+def planned(request: PlanRequest, library: Library | None = None, docker: Docker | None = None) -> Plan:
+    """The plan of a request on this machine, for every command: the engine is asked what images it has.
 
-    Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine; else exit 4.
+    Raises SandboxError: exit 2 for a request that no machine can plan, even without an engine, and for a variable that
+    a server here does not know; else exit 4.
     """
-    known = library or load_library()
+    known, engine = library or load_library(), docker or Docker()
     try:
-        available = engine_availability(load_lock())
+        available = engine_availability(load_lock(), engine, known.catalog)
     except SandboxError:
         make_plan(request, known, Availability(lock=load_lock()))  # a typing error is reported first
         raise
     made = make_plan(request, known, available)
-    if made.request.assignments:
-        assigned = [node for node in made.databases if node.assignments]
-        refuse_mistyped(made, known_variables(assigned, Docker()))
+    refuse_unknown_variables(made, engine)
     return made
+
+
+def refuse_unknown_variables(plan: Plan, docker: Docker) -> None:
+    """Raises SandboxError (exit 2) for a variable of SET= or CNF= that a server does not know but that resembles one.
+
+    Of an image that is not here nothing is known: `up` asks again once it has it, before a server starts.
+    """
+    concerned = [node for node in plan.databases if node.assignments or plan.request.cnf]
+    if concerned:
+        refuse_mistyped(plan, known_variables(concerned, docker))
 
 
 def known_variables(nodes: Iterable[Node], docker: Docker) -> dict[str, Names]:
@@ -43,15 +52,15 @@ def known_variables(nodes: Iterable[Node], docker: Docker) -> dict[str, Names]:
 
     Asked once per image, then kept in the user's cache, a file per image.
     """
-    here = {node.image: node.component.spec.server for node in nodes if node.choice.source == "local"}
-    found = {image: _of_image(image, server, docker) for image, server in here.items()}
+    servers = {node.image: node.component.spec.server for node in nodes}
+    found = {image: _of_image(image, server, docker) for image, server in servers.items()}
     return {image: names for image, names in found.items() if names}
 
 
 def _of_image(image: str, server: str, docker: Docker) -> Names:
     known = image_id(docker, image)
     if not known:
-        return _asked(image, server, docker)
+        return frozenset()
     kept = cache_folder() / "variables" / f"{known.removeprefix('sha256:')}.txt"
     if kept.is_file():
         return frozenset(kept.read_text(encoding="utf-8").split())
@@ -70,10 +79,10 @@ def _asked(image: str, server: str, docker: Docker) -> Names:
     return names_in(answer.stdout) if answer.code == 0 else frozenset()
 
 
-def planned_base_directories(plan: Plan) -> Mapping[str, Plan]:
+def planned_base_directories(plan: Plan, library: Library | None = None) -> Mapping[str, Plan]:
     """Server → plan of the base data directory that it can start from; empty unless every server has one."""
-    library = load_library()
-    return base_plans(base_requests(plan, library), library, engine_availability(load_lock()))
+    known = library or load_library()
+    return base_plans(base_requests(plan, known), known, engine_availability(load_lock(), catalog=known.catalog))
 
 
 def offline_plan(request: PlanRequest) -> Plan:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.errors import SandboxError
+from sandbox.plan.model import UserFile
 from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import canonical, effective_variables, names_in, refuse_mistyped, server_configuration
 from unit.plan.small_library import plan
@@ -134,6 +135,15 @@ def test_a_mistyped_name_is_refused_with_the_one_that_was_meant(name: str, meant
     with pytest.raises(SandboxError, match=f"has no variable '{name}'") as refused:
         refuse(f"{name}=1")
     assert f"did you mean '{meant}'?" in refused.value.known
+
+
+def test_a_mistyped_name_in_the_users_file_is_refused_too() -> None:
+    content = "[client]\ninnodb_bufer_pool_size=1\n[mysqld]\n# a comment\nskip-name-resolve\nmax_conections = 5\n"
+    made = plan("mysql", cnf=UserFile("my.cnf", content, "0"))
+    with pytest.raises(SandboxError, match=r"CNF: .* has no variable 'max_conections'"):
+        refuse_mistyped(made, {made.databases[0].image: KNOWN})
+    own_of_mariadb = plan("mysql", cnf=UserFile("my.cnf", "[mariadb]\nmax_conections=5\n", "0"))
+    refuse_mistyped(own_of_mariadb, {own_of_mariadb.databases[0].image: KNOWN})
 
 
 def test_an_image_that_could_not_be_asked_checks_nothing() -> None:

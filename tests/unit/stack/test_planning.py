@@ -4,7 +4,6 @@ An image is asked for its server's variables once, and not at all where it is no
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Node, PlanRequest
 from sandbox.stack import planning
-from sandbox.stack.planning import known_variables, planned
+from sandbox.stack.planning import known_variables, planned, refuse_unknown_variables
 from sandbox.stack.protocol import ExecResult
 from unit.plan.small_library import plan
 from unit.plan.test_variables import HELP, KNOWN
@@ -43,22 +42,21 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 class Images(FakeDocker):
     """An engine that knows one image, whose server lists what a test gives it."""
 
-    def __init__(self, listed: ExecResult) -> None:
+    def __init__(self, listed: ExecResult, here: bool = True) -> None:
         super().__init__()
-        self.listed, self.runs = listed, 0
+        self.listed, self.here, self.runs = listed, here, 0
 
     def begin(self, *argv: str, stdin: str | None = None, pass_fds: Sequence[int] = ()) -> FakePending:
         if argv[0] == "run":
             self.runs += 1
             assert "--rm" in argv and argv[-3:] == ("--no-defaults", "--verbose", "--help")
             return FakePending(argv, self.listed)
-        return FakePending(argv, answer("sha256:" + "c" * 64 + "\n"))
+        return FakePending(argv, answer("sha256:" + "c" * 64 + "\n", code=0 if self.here else 1))
 
 
-def server(here: bool = True) -> Node:
-    """A server whose image is here, or is not."""
-    node = plan("mysql").databases[0]
-    return replace(node, choice=replace(node.choice, source="local" if here else "pull"))
+def server() -> Node:
+    """A server."""
+    return plan("mysql").databases[0]
 
 
 def test_an_image_is_asked_once_however_often_it_is_wanted() -> None:
@@ -69,8 +67,24 @@ def test_an_image_is_asked_once_however_often_it_is_wanted() -> None:
 
 
 def test_an_image_that_is_not_here_is_not_brought_for_this() -> None:
-    docker = Images(answer(HELP))
-    assert known_variables([server(here=False)], docker) == {} and docker.runs == 0
+    docker = Images(answer(HELP), here=False)
+    assert known_variables([server()], docker) == {} and docker.runs == 0
+
+
+def test_a_variable_is_refused_as_soon_as_its_image_is_there() -> None:
+    mistyped = plan("mysql", assignments=("max_conections=5",))
+    refuse_unknown_variables(mistyped, Images(answer(HELP), here=False))
+    with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
+        refuse_unknown_variables(mistyped, Images(answer(HELP)))
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+
+
+def test_every_command_plans_in_one_way() -> None:
+    """Whoever calls the planner itself passes by what is checked on this machine."""
+    package = Path(planning.__file__).parents[1]
+    callers = [path for path in package.rglob("*.py") if "make_plan(" in path.read_text(encoding="utf-8")]
+    outside = {str(path.relative_to(package)) for path in callers if path.parent.name != "plan"}
+    assert outside == {"stack/planning.py"}
 
 
 def test_a_server_that_does_not_say_is_asked_again_and_checks_nothing() -> None:

@@ -5,13 +5,17 @@ from pathlib import Path
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
+from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, UserFile
+from sandbox.stack import up as up_module
 from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note
 from sandbox.stack.stack import Stack
 from sandbox.stack.up import UpOptions, up
+from unit.plan.small_library import plan as small_plan
+from unit.plan.test_variables import HELP
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, local_plan
 
@@ -64,6 +68,19 @@ def test_compose_neither_builds_nor_pulls(docker: FakeDocker) -> None:
     bring_up(docker)
     (compose,) = docker.called("compose")
     assert {"--no-start", "--no-build", "--pull", "never", "-f", "-"} <= set(compose)
+
+
+def test_a_mistyped_variable_is_refused_once_its_image_is_there_and_before_a_server_starts(
+    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small_plan("mysql", Availability(registry=lambda: True), assignments=("max_conections=5",))
+    monkeypatch.setattr(up_module, "ensure_images", lambda *_: None)
+    docker.on("^image inspect", answer("sha256:" + "c" * 64))
+    docker.on("^run ", answer(HELP))
+    with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
+        bring_up(docker, plan)
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+    assert not docker.called("compose") and not docker.containers
 
 
 def test_a_new_stack_has_none_of_the_faults_of_one_that_was_removed_by_hand(docker: FakeDocker) -> None:
