@@ -19,6 +19,8 @@ GROUPS = ("before", "a stack", "figures", "results")
 """The groups of `help`, in order."""
 RECORDED = ("bench", "calibrate", "matrix", "smoke", "trial")
 """Commands whose own words stand in the results that they leave."""
+# A command's own file says in HELP where it stands in `help`, and with the line `ENGINE = False` that it needs no
+# engine: scripts/launch then installs none.
 _SHORT = {"-n": "--name"}
 _VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")
 _MAKE = re.compile(rf"\bmake ([a-z][a-z-]*)((?: +{_VARIABLE.pattern})*)")

@@ -86,7 +86,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     commands = folder / "scripts" / "sandbox" / "commands"
     commands.mkdir(parents=True)
     for name in ("__init__", *names()):
-        (commands / f"{name}.py").touch()
+        shutil.copy(ROOT / "scripts" / "sandbox" / "commands" / f"{name}.py", commands)
     shutil.copy(ROOT / "scripts" / "launch", folder / "scripts")
     executable(folder / "scripts" / "bootstrap", BOOTSTRAP.format(folder=folder, status=0))
     executable(folder / ".venv" / "bin" / "python", RECORDER.format(folder=folder))
@@ -177,13 +177,14 @@ def test_every_target_is_a_command_and_every_command_a_target(checkout: Checkout
 
 
 def test_what_needs_no_engine_asks_for_none(checkout: Checkout) -> None:
-    goals = ["help", "profiles", "plan", "config", "doctor", "mistyped", "test-unit"]
+    goals = ["help", "list", "profiles", "plan", "config", "doctor", "query", "compare", "history", "export", "report"]
+    goals += ["mistyped", "test-unit"]
     checkout.calls(*goals)
     assert checkout.bootstraps()[-len(goals) - 1 :] == ["python"] * len(goals) + ["tests"]
 
 
 def test_everything_else_is_made_ready_first(checkout: Checkout) -> None:
-    goals = ["up", "images", "bench", "down"]
+    goals = ["up", "images", "bench", "sql", "matrix", "down"]
     checkout.calls(*goals)
     assert checkout.bootstraps()[-len(goals) :] == [""] * len(goals)
 

@@ -19,6 +19,7 @@ from sandbox.results.unpaired import ResultSide, compare_results, differences_be
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 2)
+ENGINE = False
 
 
 def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False, results: Path = RESULTS) -> int:

@@ -9,6 +9,7 @@ from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 
 HELP = ("before", 4)
+ENGINE = False
 
 
 def command(

@@ -9,6 +9,7 @@ from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 
 HELP = ("before", 7)
+ENGINE = False
 
 
 def command(json: Json = False) -> int:

@@ -24,6 +24,7 @@ from sandbox.results.store import ResultFolder, all_results, write_atomically
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 5)
+ENGINE = False
 
 ALL = "all"
 FORMATS = ("csv", "parquet", "benchstat", "github-action-benchmark")

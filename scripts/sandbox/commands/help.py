@@ -4,6 +4,7 @@ from sandbox.places import IN_CHECKOUT
 from sandbox.registry import GROUPS, as_typed, guide
 
 HELP = ("before", 8)
+ENGINE = False
 
 _EXAMPLES = (
     ("make up PROFILE=galera3+haproxy && make bench", "a cluster behind a proxy, measured"),

@@ -22,6 +22,7 @@ from sandbox.results.unpaired import ResultSide
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 3)
+ENGINE = False
 
 
 def run(

@@ -5,6 +5,7 @@ from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
 
 HELP = ("before", 3)
+ENGINE = False
 
 
 def command(

@@ -5,6 +5,7 @@ from sandbox.library import load_library
 from sandbox.report.plan_view import profile_data, profile_lines
 
 HELP = ("before", 1)
+ENGINE = False
 
 
 def command(json: Json = False) -> None:

@@ -20,6 +20,7 @@ from sandbox.results.index import open_index
 from sandbox.results.tables import LATER, VIEWS, Part
 
 HELP = ("results", 4)
+ENGINE = False
 MOST_SHOWN = 1000
 """Rows of a printed table; JSON and CSV have all."""
 _MOST_SHOWN = 3

@@ -37,6 +37,7 @@ from sandbox.results.trial.series import TrialSeries, series_of
 from sandbox.run.machine import read_calibration
 
 HELP = ("results", 1)
+ENGINE = False
 
 
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:
