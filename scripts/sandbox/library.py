@@ -50,13 +50,14 @@ def read_yaml(path: Path) -> Any:
 def read_user_file(path: str | None, variable: str) -> UserFile | None:
     """A file given as ``CNF=`` or ``INIT=``, decompressed if its name ends in .gz.
 
-    Raises SandboxError (exit 2) if it cannot be read as text.
+    Of SQL every byte is kept, of a configuration only text is taken. Raises SandboxError (exit 2) if it cannot be read.
     """
     if not path:
         return None
+    errors = "surrogateescape" if variable == "INIT" else "strict"
     try:
         raw = Path(path).read_bytes()
-        content = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8")
+        content = (gzip.decompress(raw) if path.endswith(".gz") else raw).decode("utf-8", errors)
     except (OSError, EOFError, UnicodeDecodeError) as problem:
         raise SandboxError(f"{variable}={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
     return UserFile(Path(path).name, content, hashlib.sha256(raw).hexdigest())

@@ -11,6 +11,7 @@ from sandbox.errors import SandboxError, did_you_mean
 
 CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long", "perf": "perf"}
 ENVIRONMENT = ("DEBUG", "NO_COLOR")
+OF_EVERY_USER = ("NAME", "USER")
 FLAG_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 
 Options = Mapping[str, bool]
@@ -62,9 +63,9 @@ def refuse_unknown(variables: Iterable[str], known: Iterable[str], goals: list[s
 def note_unread(command: str, options: Iterable[str], variables: Mapping[str, str]) -> None:
     """Reports which environment variables are ignored: only those on make's command line count.
 
-    NAME is left out: some systems export it for every user.
+    Those that systems export for every user are left out.
     """
-    for name in sorted({*options} - {*variables, "NAME"}):
+    for name in sorted({*options} - {*variables, *OF_EVERY_USER}):
         if value := os.environ.get(name):
             text = f"note: {name}={value} in the environment is ignored; try: make {command} {name}={value}"
             print(text, file=sys.stderr)

@@ -7,10 +7,11 @@ from typing import Any
 
 from sandbox.errors import SandboxError
 from sandbox.library import load_library
-from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.compose import compose_document
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Component
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER
 

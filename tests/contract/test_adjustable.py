@@ -6,8 +6,9 @@ import pytest
 
 from contract import stacks
 from sandbox.errors import SandboxError
-from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.compose import compose_document
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.plan.probes import expected_answer
 from sandbox.plan.templates import PLACEHOLDER, node_context

@@ -11,7 +11,7 @@ from sandbox.actions.common.registry import action_names
 from sandbox.cli import main
 from sandbox.commands import fault as fault_command
 from sandbox.commands import ps
-from sandbox.commands.common import viewing
+from sandbox.commands.common import running
 from sandbox.errors import ExitCode
 from sandbox.faults.common import model
 from sandbox.stack import readiness
@@ -45,7 +45,7 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.delenv("DEBUG", raising=False)
     made = Engine()
     made.on("sh /sandbox/probe role", answer("writer\n"))
-    for module in (viewing, ps):
+    for module in (running, ps):
         monkeypatch.setattr(module, "Docker", lambda: made)
     monkeypatch.setattr(model.soon, "__defaults__", (0.0,))
     return made

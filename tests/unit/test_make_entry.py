@@ -78,7 +78,7 @@ def test_debug_and_no_color_go_into_the_environment(monkeypatch: pytest.MonkeyPa
 def test_what_is_ignored_of_the_environment_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in {"BLOCKS": "3", "SEED": "7", "NAME": "laptop", "ROWS": "9"}.items():
+    for name, value in {"BLOCKS": "3", "SEED": "7", "NAME": "laptop", "USER": "root", "ROWS": "9"}.items():
         monkeypatch.setenv(name, value)
     prepared(monkeypatch, "matrix", "SEED=8")
     assert capsys.readouterr().err == ("note: BLOCKS=3 in the environment is ignored; try: make matrix BLOCKS=3\n"), (
@@ -105,6 +105,17 @@ def test_refusals(
     assert refusal.value.what.startswith(what)
     assert refusal.value.known.startswith(known)
     assert refusal.value.exit_code == ExitCode.BAD_INPUT
+
+
+def test_a_name_that_is_in_every_environment_counts_on_the_command_line_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("USER", "root")
+    assert prepared(monkeypatch, "sql", "EXECUTE=select\\ 1") == ["sql", "--execute=select 1"]
+    assert prepared(monkeypatch, "sql", "USER=sbtest SKIP_COLUMN_NAMES=1 FORMAT=json") == [
+        "sql", "--user=sbtest", "--skip-column-names", "--format=json",
+    ]  # fmt: skip
+    assert capsys.readouterr().err == ""
 
 
 def test_a_refusal_is_three_lines_and_exit_code_2() -> None:

@@ -21,22 +21,26 @@ class Handed:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.argv: list[Sequence[str]] = []
+        self.fed: list[bytes | None] = []
         self.docker = SimpleNamespace(hand_over=self._hand_over)
         self.client = SimpleNamespace(id="client", about={"sql_client": "mariadb"})
         self.members = [
-            SimpleNamespace(node=node, kind="database", running=True, id=node) for node in ("mysql1", "mysql2")
+            SimpleNamespace(node=node, kind="database", is_server=True, running=True, id=node)
+            for node in ("mysql1", "mysql2")
         ]
+        monkeypatch.setattr(sql, "read_stack", lambda *_: nullcontext(self))
         for module in (sql, exec_command):
             monkeypatch.setattr(module, "quiet_stack", lambda *_: self)
             monkeypatch.setattr(module, "ProgressDisplay", lambda _: nullcontext(lambda _: None))
 
-    def _hand_over(self, *argv: str) -> int:
+    def _hand_over(self, *argv: str, feed: bytes | None = None) -> int:
         self.argv.append(argv)
+        self.fed.append(feed)
         return 3 if "mysql1" in argv else 0
 
     def entry_point(self, via: str | None) -> Any:
         """Where a word leads."""
-        return SimpleNamespace(node=via or "mysql1", via="writer", host=via or "mysql1", port=3306)
+        return SimpleNamespace(node=via or "mysql1", via="writer", host=via or "mysql1", port=3306, user="sbtest")
 
     def container(self, node: str) -> Any:
         """The container of a node."""
@@ -58,7 +62,7 @@ def run(*words: str) -> int:
 
 def test_statements_run_where_they_are_meant_to(handed: Handed) -> None:
     assert run("sql", "-e", "select 1", "--node", "mysql2") == 0
-    assert handed.argv[-1][-2:] == ("--execute", "select 1") and "mysql2" in handed.argv[-1]
+    assert handed.fed == [b"select 1\n"] and "mysql2" in handed.argv[-1]
     assert run("sql", "--all", "-e", "select 1") == 3, "the first code that is not 0"
     assert [argv[argv.index("-h") + 1] for argv in handed.argv[1:]] == ["mysql1", "mysql2"]
 
@@ -77,6 +81,10 @@ def test_a_command_runs_in_a_node_with_its_own_options(handed: Handed) -> None:
         (("exec", "mysql1"), "no command was given"),
         (("exec", "mysql1", "--run", "'"), "RUN=' cannot be read"),
         (("sql", "--all"), "--all needs statements"),
+        (("sql", "--format", "xml"), "FORMAT=xml is no layout"),
+        (("sql", "--format", "csv", "--force"), "FORMAT=csv and FORCE=1 exclude each other"),
+        (("sql", "--format", "json", "-E"), "FORMAT=json and VERTICAL=1 exclude each other"),
+        (("logs", "--save", "x", "--tail", "1"), "SAVE=x does not go with TAIL=1"),
         (("plan", "mysql", "--profile", "ps"), "'mysql' and PROFILE=ps contradict each other"),
         (("matrix", "no-such"), "there is no matrix 'no-such'"),
         (("compare", "only-one"), "compare needs B="),

@@ -1,5 +1,7 @@
-"""What looks at results and lists needs no engine."""
+"""What looks at results and lists needs no engine, and what a `sql` imports costs little."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from sandbox.commands.common.find_result import find_result
 from sandbox.stack import engine
 from unit.test_result_commands import a_result
 
+ROOT = Path(__file__).resolve().parents[2]
 LOOKS: dict[str, Callable[[Path], object]] = {
     "help": lambda _: help_command.command(),
     "list": lambda _: list_command.command(what="results"),
@@ -46,3 +49,11 @@ def test_a_look_at_results_starts_no_engine(no_engine: Path, name: str, capsys: 
     LOOKS[name](no_engine)
     assert capsys.readouterr().out or list(no_engine.glob("*/report.html"))
     assert "\nENGINE = False\n" in (registry.COMMANDS / f"{name}.py").read_text(), "scripts/launch would install one"
+
+
+def test_a_sql_imports_no_library_of_models_and_templates() -> None:
+    """They take longer than everything else that a `sql` does before its statement is under way."""
+    script = "import sys, sandbox.cli, sandbox.commands.sql; print(*{*sys.modules} & {'pydantic', 'jinja2', 'yaml'})"
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, cwd=ROOT / "scripts", capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

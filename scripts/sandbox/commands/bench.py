@@ -9,7 +9,7 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import LiveLine, ProgressDisplay, second_text
 from sandbox.finder import parse_options
 from sandbox.places import RESULTS

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from sandbox.commands.common.options import KeepLogs
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
 from sandbox.errors import counted
-from sandbox.places import CHECKOUT
+from sandbox.places import CHECKOUT, RESULTS
 from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
@@ -21,6 +22,7 @@ HELP = ("a stack", 11)
 def command(
     all_: Annotated[bool, typer.Option("--all", help="Include every checkout on this engine.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    keep_logs: KeepLogs = False,
 ) -> None:
     """Remove every stack and snapshot of this checkout; asks first on a terminal."""
     docker = Docker()
@@ -28,7 +30,7 @@ def command(
     if sys.stdin.isatty() and not yes and not _agreed(projects, store.count(docker, None if all_ else str(CHECKOUT))):
         return
     with ProgressDisplay("clean") as progress:
-        for removed in lifecycle.clean(projects, progress, docker):
+        for removed in lifecycle.clean(projects, progress, docker, RESULTS if keep_logs else None):
             progress.line(removed_text(removed))
         gone, others = store.forget_all(docker, None if all_ else str(CHECKOUT))
         if gone:

@@ -3,6 +3,7 @@
 import sys
 
 from sandbox.commands.common import options
+from sandbox.commands.common.request import plan_request
 from sandbox.plan.compose import compose_document, compose_text
 from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.planning import planned
@@ -24,7 +25,7 @@ def command(
     external: options.External = None,
 ) -> None:
     """Print a profile as a single Compose file."""
-    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
+    made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
     for node in made.unavailable():
         print(f"note: {node.choice.reference} is not here and not available", file=sys.stderr)
         break

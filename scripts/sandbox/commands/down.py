@@ -1,15 +1,17 @@
 """down: removes a stack with its containers, networks and volumes."""
 
-from sandbox.commands.common.options import Name
+from sandbox.commands.common.options import KeepLogs, Name
 from sandbox.commands.common.viewing import removed_text
 from sandbox.console import ProgressDisplay
+from sandbox.places import RESULTS
 from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 
 HELP = ("a stack", 10)
 
 
-def command(name: Name = None) -> None:
+def command(name: Name = None, keep_logs: KeepLogs = False) -> None:
     """Remove a stack: containers, networks, volumes."""
     with ProgressDisplay("down") as progress:
-        progress.line(removed_text(lifecycle.down(name, progress, Docker())))
+        removed = lifecycle.down(name, progress, Docker(), keep_logs_in=RESULTS if keep_logs else None)
+        progress.line(removed_text(removed))

@@ -7,7 +7,7 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Name, Node, either, place
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import access

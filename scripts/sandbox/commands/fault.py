@@ -6,7 +6,7 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen, show
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, FaultRequest, Injection, refuse_broken

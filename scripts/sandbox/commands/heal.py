@@ -1,7 +1,7 @@
 """heal: ends the faults that `fault`, or a trial that was killed, has left in a stack, and waits until it is ready."""
 
 from sandbox.commands.common.options import Json, Name, Timeout, show
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.breaker import heal_recorded, release_helpers

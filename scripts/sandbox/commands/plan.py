@@ -1,6 +1,7 @@
 """plan: shows everything known about a stack before it starts."""
 
 from sandbox.commands.common import options
+from sandbox.commands.common.request import plan_request
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.planning import planned
 
@@ -21,5 +22,5 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
-    made = planned(options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk))
+    made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk))
     options.show(json, plan_data(made), plan_lines(made))

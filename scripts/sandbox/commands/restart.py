@@ -1,7 +1,7 @@
 """restart: restarts one node and waits until the whole stack is ready again."""
 
 from sandbox.commands.common.options import Name, Node, Timeout
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import lifecycle

@@ -1,7 +1,7 @@
 """shell: opens a shell in a node."""
 
 from sandbox.commands.common.options import Name, Node
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.stack import access
 

@@ -17,9 +17,10 @@ from sandbox.experiment.definition import Change
 from sandbox.experiment.resolve import Resolved, resolve
 from sandbox.experiment.result import known_noise, learn_from, note_noise, part_of
 from sandbox.experiment.selection import BASE, HEAD, smoke_experiment
-from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.compose import compose_document
 from sandbox.plan.grammar import check_limits
 from sandbox.plan.model import Plan
+from sandbox.plan.names import Identity
 from sandbox.plan.templates import PLACEHOLDER
 from sandbox.registry import as_typed
 from sandbox.report.smoke_view import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown

@@ -3,7 +3,8 @@
 import time
 
 from sandbox.commands.common.options import Name, Timeout
-from sandbox.commands.common.viewing import quiet_stack, show_ready
+from sandbox.commands.common.running import quiet_stack
+from sandbox.commands.common.viewing import show_ready
 from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 from sandbox.stack.up import Started

@@ -1,7 +1,7 @@
 """stop: stops a stack; its data and containers stay."""
 
 from sandbox.commands.common.options import Name
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 

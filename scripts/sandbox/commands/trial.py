@@ -10,7 +10,7 @@ from sandbox.actions.common.registry import action_named, action_names
 from sandbox.commands.bench import BenchLine, bench_request
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, chosen
-from sandbox.commands.common.viewing import quiet_stack
+from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.faults.common.registry import EXAMPLE, fault_named

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common import options
+from sandbox.commands.common.request import plan_request
 from sandbox.commands.common.viewing import show_ready
 from sandbox.console import ProgressDisplay
 from sandbox.library import load_library
@@ -41,7 +42,7 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Start a stack and wait until it is ready."""
-    request = options.plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk)
+    request = plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk)
     begin = time.monotonic()
     docker, restore = Docker(), snapshots == 1 and not cold
     with ProgressDisplay("up") as progress:

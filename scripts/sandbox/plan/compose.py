@@ -11,25 +11,9 @@ import yaml
 from sandbox.plan.files import NodeFile, image_user, node_files, started_as, supervised
 from sandbox.plan.library import deep_merge
 from sandbox.plan.model import Node, Plan
+from sandbox.plan.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.plan.probes import PROBE, about
 from sandbox.plan.templates import PLACEHOLDER, Secrets, node_context, render
-
-PROJECT = "${COMPOSE_PROJECT_NAME}"
-"""Interpolated by Compose, so that `docker compose -p other` labels its own objects."""
-DISK = "x-disk"
-"""Of a volume: the disk of its own that `up` makes for it; Compose takes the volume as it finds it."""
-DATA_DIRECTORY = "/var/lib/mysql"
-"""Of every server, in its container."""
-CPU_SHARES = 1024
-"""Of every service: what is updated later has a weight of its own, which is not always that of one without shares."""
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """The identity of a stack: the Compose project and the checkout it belongs to."""
-
-    project: str
-    checkout: str
 
 
 @dataclass

@@ -7,14 +7,13 @@ from typing import Any
 
 from sandbox.plan.data_directory import rotation_sql
 from sandbox.plan.model import Node, Plan
+from sandbox.plan.names import ROTATION_SQL
 from sandbox.plan.probes import client_questions, node_questions, probe_script
 from sandbox.plan.templates import Secrets, render_text
 from sandbox.plan.variables import effective_variables, server_configuration
 
 FIRST_START = "/docker-entrypoint-initdb.d"
 """Where the images' entrypoints look for files to run before the first real start."""
-
-ROTATION_SQL = "/sandbox/renew.sql"
 
 TARGET = "/sandbox/as-user"
 

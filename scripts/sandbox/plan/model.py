@@ -7,6 +7,7 @@ from typing import Any
 
 from sandbox.plan.images import ImageChoice, at_least
 from sandbox.plan.library import Component, Kind, Probe, Variant, deep_merge
+from sandbox.plan.names import MEMBERS
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,13 @@ class UserFile:
 
     name: str
     content: str
+    """Bytes that are no text are kept, as `surrogateescape` keeps them."""
     sha256: str
+
+    @property
+    def raw(self) -> bytes:
+        """The content byte by byte."""
+        return self.content.encode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +228,6 @@ class Plan:
     def unavailable(self) -> list[Node]:
         """Nodes whose image is unavailable: not local, and it can be neither pulled nor built here."""
         return [node for node in self.nodes if node.choice.source == "unavailable"]
-
-
-MEMBERS = "members"
-"""``VIA=members``: every server of a cluster at once."""
 
 
 def entry_words(plan: Plan) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import Protocol
 from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.targets import refuse_impossible
-from sandbox.plan.model import MEMBERS
+from sandbox.plan.names import MEMBERS
 from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
 from sandbox.results.statistics.survival import Lasted
 from sandbox.results.store import ResultFolder

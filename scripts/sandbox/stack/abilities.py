@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from weakref import WeakKeyDictionary
 
-from sandbox.plan.compose import Identity
+from sandbox.plan.names import Identity
 from sandbox.stack.engine import Docker, Pending, RefusedError
 from sandbox.stack.inventory import helper_options
 

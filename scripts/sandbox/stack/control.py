@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import CPU_SHARES, DATA_DIRECTORY, Identity
-from sandbox.plan.files import ROTATION_SQL
+from sandbox.plan.names import CPU_SHARES, DATA_DIRECTORY, ROTATION_SQL, Identity
 from sandbox.stack.abilities import CONTROL_GROUPS, WRITE_LIMIT
 from sandbox.stack.engine import ANSWER_LIMIT_S, Docker, PatientDocker, RefusedError
 from sandbox.stack.facts import engine_facts

@@ -5,13 +5,14 @@ The client instead of a library, because contexts, Docker Desktop and ssh hosts 
 on standard input, a streaming exec, separate process groups.
 """
 
+import codecs
 import os
 import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from sandbox.errors import MachineError
 from sandbox.stack.protocol import ExecResult, Stream
@@ -172,15 +173,28 @@ class Docker:
         """Standard output of a command. Raises SandboxError (exit 4) where it fails."""
         return self.begin(*argv, stdin=stdin).output(timeout_s)
 
+    def into(self, file: IO[bytes], *argv: str, with_errors: bool = False) -> ExecResult:
+        """Runs a command to its end; its output goes to a file, byte by byte. ``with_errors``: standard error too."""
+        errors = subprocess.STDOUT if with_errors else subprocess.PIPE
+        process = _popen(["docker", *argv], stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
+        return Pending(argv, process, None).answer()
+
     def stream(self, *argv: str, stdin: bool = False) -> CommandStream:
         """Starts a command that is read line by line; ``stdin``: its input is a pipe."""
         return begin_stream(["docker", *argv], stdin)
 
-    def hand_over(self, *argv: str) -> int:
-        """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends."""
+    def hand_over(self, *argv: str, feed: bytes | None = None) -> int:
+        """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends.
+
+        ``feed``: its input instead of ours.
+        """
         before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, since a child would inherit SIG_IGN
+        source = None if feed is None else subprocess.PIPE
         try:
-            return _popen(["docker", *argv], process_group=None).wait()
+            process = _popen(["docker", *argv], process_group=None, stdin=source)
+            if process.stdin and feed is not None:
+                _write_all(process.stdin, feed)
+            return process.wait()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -210,6 +224,22 @@ class PatientDocker(Docker):
         return answer.stdout
 
 
+def _write_all(pipe: "IO[str]", content: bytes) -> None:
+    """Writes bytes and closes; the reader may end before it has read them all."""
+    with suppress(BrokenPipeError):
+        pipe.buffer.write(content)  # type: ignore[attr-defined]
+    with suppress(BrokenPipeError):
+        pipe.close()
+
+
+def _bytes_as_they_are(problem: UnicodeError) -> tuple[str | bytes, int]:
+    """Of what is written each byte as it was read, by `surrogateescape`; of what is read � for what is no text."""
+    return codecs.lookup_error("surrogateescape" if isinstance(problem, UnicodeEncodeError) else "replace")(problem)
+
+
+codecs.register_error("bytes as they are", _bytes_as_they_are)
+
+
 def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object) -> "subprocess.Popen[str]":
     """Runs in the root folder, so that no `.env` and no Compose file of the current one takes effect."""
     try:
@@ -217,7 +247,7 @@ def _popen(argv: Sequence[str], process_group: int | None = 0, **options: object
             argv,
             text=True,
             encoding="utf-8",
-            errors="replace",
+            errors="bytes as they are",
             process_group=process_group,
             cwd="/",
             **options,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.plan.grammar import external_address
-from sandbox.plan.model import MEMBERS
+from sandbox.plan.names import MEMBERS
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 

@@ -1,12 +1,14 @@
 """The means to break a server that somebody else runs: its own words, from the client node. Implements the protocol."""
 
-from typing import Any, Never
+from typing import TYPE_CHECKING, Any, Never
 
 from sandbox.errors import SandboxError
-from sandbox.plan.library import Kind
-from sandbox.stack.access import client_argv
 from sandbox.stack.protocol import EntryPoint, ExecResult, NodeControl
+from sandbox.stack.sql_client import client_argv
 from sandbox.stack.stack import Stack
+
+if TYPE_CHECKING:
+    from sandbox.plan.library import Kind
 
 _CONNECT_S = 5
 """A host that is down must not use up the time of a statement."""
@@ -21,7 +23,7 @@ def _refuse(*given: Any, **_: Any) -> Never:
 class ExternalControl(NodeControl):
     """An external server, asked from the client node; the password is in the client's option file."""
 
-    kind: Kind = "external"
+    kind: "Kind" = "external"
 
     def __init__(self, stack: Stack, entry: EntryPoint) -> None:
         self.name, self._stack, self._entry = entry.node, stack, entry

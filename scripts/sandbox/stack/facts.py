@@ -6,13 +6,15 @@ import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.model import Plan
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.images import PACKAGE_LABEL
 from sandbox.stack.protocol import Engine
+
+if TYPE_CHECKING:
+    from sandbox.plan.model import Plan
 
 SERVER_DISK_MB = 400
 """A fresh data directory with its logs (measured: MySQL 9.7 190 MB), Galera's cache (128 MB), and a little more."""
@@ -79,7 +81,7 @@ def host_class(engine: Engine, cpuinfo: Path = _CPUINFO) -> str:
     return f"{model}, {engine.cpus} cores, engine {engine.version}, {engine.storage_driver}"
 
 
-def check_resources(plan: Plan, info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> None:
+def check_resources(plan: "Plan", info: Mapping[str, Any], meminfo: Path = _MEMINFO) -> None:
     """``info``: the output of `docker info`. Raises SandboxError (exit 4) where memory or disk is known to be short.
 
     Free memory and disk are only known where the engine runs on this machine; elsewhere its total memory is the bound.

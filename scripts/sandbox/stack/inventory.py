@@ -4,12 +4,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import natural_order
-from sandbox.plan.compose import Identity
-from sandbox.results.record import Inputs
+from sandbox.plan.names import Identity
 from sandbox.stack.engine import Docker, Pending
+
+if TYPE_CHECKING:
+    from sandbox.results.record import Inputs
 
 LABEL = "sandbox.stack"
 HELPER = "helper"
@@ -63,11 +66,22 @@ class Container:
     status: str
     created: str
     about: Mapping[str, Any] = field(default_factory=dict)
-    inputs: Inputs = field(default_factory=Inputs)
+    inputs_label: str = ""
+    """What the user changed at ``up``, as JSON."""
     published: Mapping[int, tuple[str, int]] = field(default_factory=dict)
     """Port inside → (host address, host port)."""
     forwards: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Of a publisher: port inside → (node, name of its port)."""
+
+    @cached_property
+    def inputs(self) -> "Inputs":
+        """What the user changed at ``up``, as far as this version of the tool knows it."""
+        from sandbox.results.record import Inputs  # here: Pydantic takes 60 ms, which a `sql` can do without
+
+        given = json.loads(self.inputs_label or "{}")
+        # A newer version of this tool, whose stack is on the same engine, may know of more.
+        known = {name: value for name, value in given.items() if name in Inputs.model_fields}
+        return Inputs.model_validate(known)
 
     @property
     def running(self) -> bool:
@@ -158,13 +172,11 @@ def _rows(pending: Pending) -> list[dict[str, str]]:
 
 
 def _container(row: Mapping[str, str]) -> Container:
-    # A newer version of this tool, whose stack is on the same engine, may know of more.
-    known = {name: value for name, value in json.loads(row["inputs"] or "{}").items() if name in Inputs.model_fields}
     return Container(
         id=row["id"], node=row["node"], kind=row["kind"], project=row["project"], checkout=row["checkout"],
         profile=row["profile"], plan=row["plan"], image=row["image"], state=row["state"], status=row["status"],
         created=row["created"], about=json.loads(row["about"] or "{}"),
-        inputs=Inputs.model_validate(known),
+        inputs_label=row["inputs"],
         published=published_ports(row["ports"]),
         forwards={int(port): tuple(target) for port, target in json.loads(row["forwards"] or "{}").items()},
     )  # fmt: skip

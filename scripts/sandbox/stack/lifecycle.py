@@ -9,15 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import MachineError
+from sandbox.errors import MachineError, counted
 from sandbox.places import CHECKOUT
 from sandbox.stack.disks import disks_among, remove_disks
 from sandbox.stack.engine import Docker
-from sandbox.stack.inventory import Container, Inventory, inventory
+from sandbox.stack.inventory import Container, Inventory, containers, inventory
 from sandbox.stack.journal import forget_all
 from sandbox.stack.locks import locked_stack
+from sandbox.stack.logs import log_folder, save_logs
 from sandbox.stack.naming import DEFAULT_NAME, choose_project, project_name, stack_name
-from sandbox.stack.protocol import NodeEvent, OnEvent
+from sandbox.stack.protocol import NodeEvent, Note, OnEvent
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.snapshots.background import give_up
 from sandbox.stack.stack import Stack
@@ -94,17 +95,20 @@ class Removed:
         return bool(self.containers or self.networks or self.volumes)
 
 
-def down(name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT) -> Removed:
+def down(
+    name: str | None, on_event: OnEvent, docker: Docker, checkout: Path = CHECKOUT, keep_logs_in: Path | None = None
+) -> Removed:
     """Removes one stack; a missing one is not an error. Data volumes go too, so nothing is stopped gracefully.
 
-    Raises SandboxError: exit 2 where no name was given and there are several, exit 4 where something cannot be removed.
+    ``keep_logs_in``: the folder below which its logs are saved first. Raises SandboxError: exit 2 where no name was
+    given and there are several, exit 4 where something cannot be saved or removed.
     """
     ours = of_checkout(False, docker, checkout)
     if not ours or (name is not None and project_name(name, checkout) not in ours and name not in ours):
         project = project_name(name or DEFAULT_NAME, checkout)
     else:
         project = choose_project(name, ours, on_event, checkout)
-    return _remove_locked(project, stack_name(project, str(checkout)), on_event, docker)
+    return _remove_locked(project, stack_name(project, str(checkout)), on_event, docker, keep_logs_in)
 
 
 def of_checkout(everything: bool, docker: Docker, checkout: Path = CHECKOUT) -> dict[str, str]:
@@ -113,21 +117,35 @@ def of_checkout(everything: bool, docker: Docker, checkout: Path = CHECKOUT) -> 
     return {project: owner for project, owner in found.items() if everything or owner == str(checkout)}
 
 
-def clean(projects: Mapping[str, str], on_event: OnEvent, docker: Docker) -> list[Removed]:
-    """Removes stacks, given as project → checkout."""
+def clean(
+    projects: Mapping[str, str], on_event: OnEvent, docker: Docker, keep_logs_in: Path | None = None
+) -> list[Removed]:
+    """Removes stacks, given as project → checkout; with their logs saved first, as for `down`."""
 
     def remove(item: tuple[str, str]) -> Removed:
-        return _remove_locked(item[0], stack_name(*item), on_event, docker)
+        return _remove_locked(item[0], stack_name(*item), on_event, docker, keep_logs_in)
 
     with ThreadPoolExecutor(max_workers=4) as pool:
         return list(pool.map(remove, projects.items()))
 
 
-def _remove_locked(project: str, name: str, on_event: OnEvent, docker: Docker) -> Removed:
+def _remove_locked(project: str, name: str, on_event: OnEvent, docker: Docker, keep_logs_in: Path | None) -> Removed:
     """Waits for a start in progress, or for a Compose that outlived one: it would add to what is being removed."""
     give_up(project)
     with locked_stack(project, name, on_event):
+        if keep_logs_in is not None:
+            _keep_logs(project, name, on_event, docker, keep_logs_in)
         return remove_project(project, name, docker)
+
+
+def _keep_logs(project: str, name: str, on_event: OnEvent, docker: Docker, below: Path) -> None:
+    found = containers(docker, project)
+    if not found:
+        return
+    client = next((each.image for each in found if each.kind == "client"), None)
+    folder = log_folder(below, name)
+    saved = save_logs(docker, found, client, folder)
+    on_event(Note(f"{name}: saved {counted(len(saved), 'log')} in {folder}"))
 
 
 def remove_project(project: str, name: str, docker: Docker) -> Removed:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
-from sandbox.plan.compose import Identity
+from sandbox.plan.names import Identity
 from sandbox.stack.protocol import Note, OnEvent
 
 DEFAULT_NAME = "default"

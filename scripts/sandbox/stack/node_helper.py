@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from sandbox.plan.compose import Identity
+from sandbox.plan.names import Identity
 from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.inventory import Container, helper_options
 from sandbox.stack.protocol import ExecResult

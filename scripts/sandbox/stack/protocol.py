@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from sandbox.plan.images import ImageOrigin
-from sandbox.plan.library import Kind
-from sandbox.results.record import Inputs
+if TYPE_CHECKING:  # Pydantic's models: what only looks at a stack does without them
+    from sandbox.plan.images import ImageOrigin
+    from sandbox.plan.library import Kind
+    from sandbox.results.record import Inputs
 
 ServerRole = Literal["writer", "reader", "stale"]
 """``stale``: it takes writes, but another server of its group is the writer."""
@@ -20,13 +21,13 @@ class StackNode:
     name: str
     term: str
     component: str
-    kind: Kind
+    kind: "Kind"
     group_index: int | None
     family: Literal["mysql", "mariadb"] | None
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
     image_id: str | None = None
-    image_source: ImageOrigin | None = None
+    image_source: "ImageOrigin | None" = None
     digest: str | None = None
     """Of a published image."""
     package_version: str | None = None
@@ -161,7 +162,7 @@ class NodeControl(Protocol):
     """The means to break and mend one node. Every method raises SandboxError (exit 4) where the engine refuses."""
 
     name: str
-    kind: Kind
+    kind: "Kind"
 
     def state(self) -> str:
         """``running``, ``paused``, ``exited (137)``, ``exited (137), out of memory``, ``gone``, ``external``."""
@@ -239,7 +240,7 @@ class RunningStack(Protocol):
     """Its identity on the engine."""
     profile: str
     """The expression it was started from."""
-    inputs: Inputs
+    inputs: "Inputs"
     """What the user changed at ``up``, in addition to the profile."""
 
     def nodes(self) -> Sequence[StackNode]:

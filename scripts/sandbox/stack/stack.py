@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
-from sandbox.plan.compose import Identity
+from sandbox.plan.names import Identity
 from sandbox.plan.versions import answers_to
 from sandbox.stack import abilities, inventory
 from sandbox.stack.control import Control, death
@@ -35,6 +35,9 @@ from sandbox.stack.protocol import (
     SettingProof,
     StackNode,
 )
+
+if TYPE_CHECKING:
+    from sandbox.results.record import Inputs
 
 ANSWER = "\x1e"
 """Start of an answer, to distinguish it from a warning or an error. Source: RFC 7464, JSON text sequences."""
@@ -60,7 +63,7 @@ class Stack(RunningStack):
         self.project, self.checkout = first.project, first.checkout
         self.identity = Identity(first.project, first.checkout)
         self.name = stack_name(first.project, first.checkout)
-        self.profile, self.inputs = first.profile, first.inputs
+        self.profile = first.profile
         self.patience_s = PATIENCE_S
         """How long nodes that are asked at once may take, together."""
         self._sessions: dict[tuple[str, ...], SqlSession] = {}
@@ -70,6 +73,11 @@ class Stack(RunningStack):
         self.containers = tuple(containers)
         self.members = [container for container in self.containers if container.kind != HELPER]
         self.__dict__.pop("_images", None)
+
+    @cached_property
+    def inputs(self) -> "Inputs":  # type: ignore[override]  # read on first use
+        """What the user changed at ``up``, in addition to the profile."""
+        return self.containers[0].inputs
 
     @property
     def plan(self) -> str:

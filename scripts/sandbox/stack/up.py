@@ -13,7 +13,7 @@ from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
 from sandbox.plan.templates import Secrets
 from sandbox.results.record import Inputs
-from sandbox.stack.access import publish, run_init
+from sandbox.stack.access import publish
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
@@ -27,6 +27,7 @@ from sandbox.stack.planning import refuse_unknown_variables
 from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.secrets import draw_secrets
+from sandbox.stack.snapshots.in_use import forget_changes
 from sandbox.stack.snapshots.restore import (
     Filling,
     NotRestoredError,
@@ -37,6 +38,7 @@ from sandbox.stack.snapshots.restore import (
     usable_base_directories,
 )
 from sandbox.stack.snapshots.take import Wish
+from sandbox.stack.sql_client import run_init
 from sandbox.stack.stack import UPGRADED, Stack
 from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
 
@@ -196,6 +198,7 @@ class _Start:
         )
 
     def _make(self) -> Stack:
+        forget_changes(self.project)
         forget_all(self.project)  # of a stack of this name that somebody removed by hand: its faults are not this one's
         secrets = draw_secrets(self.plan)
         filling = self._filling(secrets.uuid) if self.options.restore else None

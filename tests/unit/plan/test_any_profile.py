@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.library import load_library
-from sandbox.plan.compose import Identity, compose_document, compose_text
+from sandbox.plan.compose import compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER
 

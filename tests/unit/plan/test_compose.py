@@ -4,8 +4,9 @@ from typing import Any
 
 import yaml
 
-from sandbox.plan.compose import Identity, compose_document, compose_text, plan_hash
+from sandbox.plan.compose import compose_document, compose_text, plan_hash
 from sandbox.plan.model import UserFile
+from sandbox.plan.names import Identity
 from sandbox.plan.templates import PLACEHOLDER, Secrets
 from unit.plan.small_library import plan
 

@@ -6,11 +6,12 @@ from functools import cache
 import pytest
 
 from sandbox.library import load_library
-from sandbox.plan.compose import Identity, compose_document, plan_hash
+from sandbox.plan.compose import compose_document, plan_hash
 from sandbox.plan.data_directory import base_requests, data_request, restorable, rotation_sql
 from sandbox.plan.images import Availability
 from sandbox.plan.library import Library, Setting
 from sandbox.plan.model import Plan, PlanRequest, UserFile
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER, node_context
 from sandbox.plan.variables import canonical, effective_variables

@@ -8,9 +8,10 @@ import pytest
 
 from sandbox.library import load_library
 from sandbox.places import CHECKOUT
-from sandbox.plan.compose import Identity, compose_document, compose_text
+from sandbox.plan.compose import compose_document, compose_text
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER
 from sandbox.report.plan_view import plan_lines

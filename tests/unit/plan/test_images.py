@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.compose import Identity, compose_document, inputs
+from sandbox.plan.compose import compose_document, inputs
 from sandbox.plan.images import (
     Availability,
     ImageChoice,
@@ -18,6 +18,7 @@ from sandbox.plan.images import (
     version_key,
 )
 from sandbox.plan.model import Plan
+from sandbox.plan.names import Identity
 from sandbox.plan.templates import PLACEHOLDER
 from unit.plan.small_library import CATALOG, plan
 

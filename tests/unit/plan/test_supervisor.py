@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.compose import compose_document
 from sandbox.plan.files import SUPERVISOR
 from sandbox.plan.model import PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.templates import PLACEHOLDER
 from sandbox.stack.planning import offline_plan
 

@@ -91,6 +91,7 @@ class FakeDocker(Docker):
         self.volumes: dict[str, dict[str, str]] = {}
         self.calls: list[tuple[str, ...]] = []
         self.inputs: list[str] = []
+        self.fed: list[bytes | None] = []
         self.replies: list[tuple[str, Reply]] = []
 
     def on(self, pattern: str, reply: Reply) -> None:
@@ -110,8 +111,9 @@ class FakeDocker(Docker):
         """Runs at once."""
         return CommandStream(FakeProcess(self._reply(argv, None)))  # type: ignore[arg-type]
 
-    def hand_over(self, *argv: str) -> int:
-        """Runs at once."""
+    def hand_over(self, *argv: str, feed: bytes | None = None) -> int:
+        """Runs at once; the input that is given stands in ``fed``."""
+        self.fed.append(feed)
         return self._reply(argv, None).code
 
     def _reply(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.plan.compose import Identity, compose_document
+from sandbox.plan.compose import compose_document
+from sandbox.plan.names import Identity
 from sandbox.plan.templates import PLACEHOLDER
 from sandbox.stack.create import create, fill, node_archive, start, volume_mount
 from sandbox.stack.engine import Docker, RefusedError

@@ -12,6 +12,7 @@ from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
 from sandbox.stack.protocol import ExecResult, NodeEvent, Note
+from sandbox.stack.snapshots.in_use import mark_changed, unchanged
 from sandbox.stack.stack import Stack
 from sandbox.stack.up import UpOptions, up
 from unit.plan.small_library import plan as small_plan
@@ -81,6 +82,13 @@ def test_a_mistyped_variable_is_refused_once_its_image_is_there_and_before_a_ser
         bring_up(docker, plan)
     assert refused.value.exit_code is ExitCode.BAD_INPUT
     assert not docker.called("compose") and not docker.containers
+
+
+def test_a_new_stack_is_unchanged_whatever_was_done_to_an_earlier_one_of_its_name(docker: FakeDocker) -> None:
+    mark_changed(project_name("a"))
+    stack, _ = bring_up(docker)
+    with unchanged(stack.project) as still:
+        assert still
 
 
 def test_a_new_stack_has_none_of_the_faults_of_one_that_was_removed_by_hand(docker: FakeDocker) -> None:

@@ -1,4 +1,4 @@
-"""Options of several commands, the plan request that those of a profile make up, and the answer that JSON=1 is for."""
+"""Options of several commands, and the answer that JSON=1 is for."""
 
 import json
 from collections.abc import Iterable
@@ -8,9 +8,6 @@ import typer
 
 from sandbox.commands.common import completion
 from sandbox.errors import SandboxError
-from sandbox.library import read_user_file
-from sandbox.plan.grammar import check_limits
-from sandbox.plan.model import PlanRequest
 from sandbox.registry import as_typed
 
 EXAMPLES = ("mysql@9.7+replica2", "galera3+haproxy", "gr3@9.7+router")
@@ -45,6 +42,7 @@ Disk = Annotated[str | None, typer.Option(help="Disk of its own for each data di
 External = Annotated[str | None, typer.Option(help="mysql://user@host:3306/db for the term 'external'.")]
 Via = Annotated[str | None, chosen("Node, term, node:port, writer, reader or members.", completion.entry)]
 Timeout = Annotated[int | None, typer.Option(min=1, help="Seconds to wait for readiness.")]
+KeepLogs = Annotated[bool, typer.Option("--keep-logs", help="Save the logs of every node in results/ first.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -67,29 +65,3 @@ def need_profile(profile: str | None) -> str:
         return profile
     step = f"try: make up PROFILE={EXAMPLES[1]}   (make profiles lists every term)"
     raise SandboxError("no PROFILE was given", f"examples: {', '.join(EXAMPLES)}", step)
-
-
-def plan_request(
-    typed: str | None,
-    profile: str | None,
-    assignments: list[str] | None,
-    cnf: str | None,
-    init: str | None,
-    cpus: str | None,
-    memory: str | None,
-    external: str | None,
-    disk: str | None = None,
-) -> PlanRequest:
-    """The plan request of a profile and its options. Raises SandboxError (exit 2) for invalid ones."""
-    profile = either(typed, profile, "PROFILE")
-    check_limits(cpus, memory, disk=disk)
-    return PlanRequest(
-        need_profile(profile),
-        tuple(assignments or ()),
-        read_user_file(cnf, "CNF"),
-        read_user_file(init, "INIT"),
-        cpus,
-        memory,
-        external,
-        disk=disk,
-    )

@@ -9,14 +9,12 @@ from sandbox.errors import counted
 from sandbox.plan.versions import short_version
 from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
-from sandbox.stack.engine import Docker
 from sandbox.stack.entry import Entries
 from sandbox.stack.journal import breakages
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.naming import name_option
-from sandbox.stack.protocol import OnEvent, ReadyAnswer, ServerRole, SettingProof
-from sandbox.stack.snapshots.background import undisturbed
-from sandbox.stack.stack import Stack, explained, find_stack, other_version, server_role
+from sandbox.stack.protocol import ReadyAnswer, ServerRole, SettingProof
+from sandbox.stack.stack import Stack, explained, other_version, server_role
 from sandbox.stack.up import Started
 
 StackData = Mapping[str, Any]
@@ -97,13 +95,6 @@ def _ready(answer: ReadyAnswer | None) -> dict[str, Any]:
 
 def _published(node: Mapping[str, Any]) -> str:
     return " ".join("{port}={host}:{host_port}".format(**each) for each in node["published"])
-
-
-def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
-    """The stack of a command, once no snapshot is being taken of it."""
-    stack = find_stack(name, progress, Docker())
-    undisturbed(stack.project, stack.name, progress)
-    return stack.refreshed()  # while it was copied, its servers were paused
 
 
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:

@@ -19,14 +19,12 @@ from dataclasses import asdict
 from typing import Any
 
 from sandbox.places import HERE
-from sandbox.plan.compose import Identity
 from sandbox.plan.model import PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
-from sandbox.stack.locks import LOCK_PATIENCE_S, cache_folder, is_held, lock_folder, locked, opened, shared
-from sandbox.stack.naming import name_option
+from sandbox.stack.locks import cache_folder, is_held, lock_folder, locked, opened, shared
 from sandbox.stack.planning import planned
-from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.snapshots.take import Wish, ensure_base_directory, take
 from sandbox.stack.stack import Stack
 
@@ -85,16 +83,6 @@ def give_up(project: str) -> None:
             os.kill(int(pid), signal.SIGTERM)
 
 
-def undisturbed(project: str, name: str, on_event: OnEvent) -> None:
-    """Waits until no snapshot of a stack is in progress: its current use must be neither paused nor saved."""
-    with suppress(FileNotFoundError):
-        if not (lock_folder() / f"{project}.lock").read_text().startswith(_MARK):
-            return
-        note = Note(f"waiting for a snapshot of the stack to finish (make down{name_option(name)} would not wait)")
-        with locked(project, lambda: on_event(note), LOCK_PATIENCE_S):
-            return
-
-
 def main(project: str, wanted: str) -> None:
     """Takes one snapshot, then makes the base data directories until a measurement waits.
 
@@ -115,7 +103,7 @@ def _keep(project: str, wanted: dict[str, Any]) -> str:
     docker = Docker()
     stack = Stack(containers(docker, project), docker)
     facts = take(stack, Wish(**wanted["wish"]))
-    done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was not idle"]
+    done = [f"{facts.bytes >> 20} MiB" if facts else "none: the stack was changed, or never without a reader"]
     for request in wanted["base_directories"]:
         if somebody_measures():
             return ", ".join([*done, "stopped: a measurement is waiting"])

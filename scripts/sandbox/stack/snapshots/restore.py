@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from sandbox.errors import SandboxError
-from sandbox.plan.compose import Identity, plan_hash
+from sandbox.plan.compose import plan_hash
 from sandbox.plan.data_directory import restorable
 from sandbox.plan.model import Plan
+from sandbox.plan.names import Identity
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.store import CopyHelper, Snapshot

@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import Identity
+from sandbox.plan.names import Identity
 from sandbox.results.store import write_atomically
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import helper_options, label_options

@@ -9,13 +9,15 @@ from importlib.resources import files
 from typing import Any
 
 from sandbox.errors import MachineError
-from sandbox.plan.compose import Identity, compose_document, plan_hash
+from sandbox.plan.compose import compose_document, plan_hash
 from sandbox.plan.model import Plan
+from sandbox.plan.names import Identity
 from sandbox.stack.create import node_archive, unescaped
 from sandbox.stack.engine import Docker, begin_stream
 from sandbox.stack.inventory import Container, helper_options, owner_options
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots import store
+from sandbox.stack.snapshots.in_use import unchanged
 from sandbox.stack.snapshots.restore import usable
 from sandbox.stack.snapshots.store import CopyHelper, Facts, copy_mounts, copy_stopped
 from sandbox.stack.stack import Stack
@@ -42,12 +44,12 @@ class Wish:
 
 
 def take(stack: Stack, wish: Wish) -> Facts | None:
-    """Takes the snapshot into the snapshot store; None where the stack is not idle, or has unexpected data.
+    """Takes the snapshot into the snapshot store; None where the stack has been changed, or has unexpected data.
 
     The caller holds the stack's lock. Raises SandboxError (exit 4) where the engine or the disk fails.
     """
     capture = _Capture(stack, wish)
-    if wish.fresh and any(capture.ask(each, _OWN_TABLES) != "0" for each in capture.servers):
+    if not capture.as_wished():
         return None
     with store.claim([wish.key]) as ours:
         return capture.stored(capture.of_idle_servers) if ours else None
@@ -100,14 +102,24 @@ class _Capture:
         names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
         with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts) as helper:
             helper.ask("first", names)
-            before = self._positions()
-            with _paused(self.servers) as all_are:
-                if not all_are:
-                    return None
-                helper.ask("second", names)
-            if before != self._positions():
+            with unchanged(self.stack.project) as is_unchanged:
+                positions = self._positions_of_pause(lambda: helper.ask("second", names)) if is_unchanged else None
+            if positions is None or not self.as_wished():
                 return None
-            return self._facts(before, helper.ask("finish", names) or 0)
+            return self._facts(positions, helper.ask("finish", names) or 0)
+
+    def _positions_of_pause(self, copy: Callable[[], object]) -> dict[str, str | None] | None:
+        """Copies while the servers are paused; their positions then, None where there is no such moment."""
+        before = self._positions()
+        with _paused(self.servers) as all_are:
+            if not all_are:
+                return None
+            copy()
+        return before if before == self._positions() else None
+
+    def as_wished(self) -> bool:
+        """Whether the servers have no data of a user, where the snapshot is to be of such a stack."""
+        return not self.wish.fresh or all(self.ask(each, _OWN_TABLES) == "0" for each in self.servers)
 
     def of_stopped_servers(self) -> Facts:
         """Their position is in their data."""

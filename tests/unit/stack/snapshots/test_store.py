@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from sandbox.library import load_library
-from sandbox.plan.compose import Identity
 from sandbox.plan.images import Availability
 from sandbox.plan.model import Plan, PlanRequest
+from sandbox.plan.names import Identity
 from sandbox.plan.planner import make_plan
 from sandbox.stack.snapshots import restore, store
 from sandbox.stack.snapshots.store import CopyHelper, Facts

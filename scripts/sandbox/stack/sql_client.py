@@ -1,0 +1,244 @@
+"""SQL in a running stack: the client node's command-line client, statements on every server, the file of `INIT=`."""
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass
+from getpass import getpass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import EntryPoint, Note, OnEvent
+from sandbox.stack.stack import Stack
+
+if TYPE_CHECKING:
+    from sandbox.plan.model import UserFile
+
+Layout = Literal["table", "tab", "csv", "json"]
+LAYOUTS: tuple[Layout, ...] = ("table", "tab", "csv", "json")
+
+ROOT_CNF = "/sandbox/root.cnf"
+APP_CNF = "/sandbox/app.cnf"
+_NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-verify-server-cert")
+"""What those files say, without their user."""
+_LOCALE = ("--env", "LANG=C.UTF-8")
+"""Without one the client's line editor takes a letter of two bytes for two."""
+_TYPED_ROWS = files(__package__).joinpath("in_client", "typed_rows.py").read_text(encoding="utf-8")
+_INIT_MARK = "/sandbox/init"
+_INIT_LIMIT_S = 3600.0
+
+_READS = re.compile(r"\s*(select|show|desc|describe)\b[^;\\#]*;?\s*", re.IGNORECASE)
+_CALL = re.compile(r"([\w.`]+)\s*\(")
+_HARMLESS_CALLS = frozenset({
+    "avg", "cast", "char_length", "coalesce", "concat", "concat_ws", "connection_id", "convert", "count",
+    "current_user", "database", "exists", "format", "group_concat", "hex", "if", "ifnull", "in", "length", "lower",
+    "max", "min", "now", "round", "select", "sleep", "sum", "upper", "user", "version",
+})  # fmt: skip
+"""Calls that leave a server as it is; some do not: `select group_replication_set_as_primary(…)`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlOptions:
+    """Who runs statements, and how results look. ``layout`` None: a table on a terminal, else tab-separated."""
+
+    user: str | None = None
+    layout: Layout | None = None
+    vertical: bool = False
+    names: bool = True
+    """Whether results begin with the names of their columns."""
+    force: bool = False
+    """Whether the statements after one that failed run too."""
+    binary_mode: bool = False
+    """Whether carriage returns and NUL bytes are data, and ``\\G`` and other commands of the client are not known."""
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether values keep their types and NULL, which the client's own layouts do not."""
+        return self.layout in ("csv", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The account for an entry point. ``file``: the option file that has its password; None: the user gives it."""
+
+    user: str
+    file: str | None
+
+    @property
+    def client_options(self) -> list[str]:
+        """As options of the command-line client, credentials first."""
+        return [f"--defaults-file={self.file}"] if self.file else [*_NEUTRAL, f"--user={self.user}"]
+
+
+def login(stack: Stack, entry: EntryPoint, user: str | None = None) -> Login:
+    """The account of a user at an entry point; None: root on a server, the application's user elsewhere.
+
+    A proxy may know no other: ProxySQL and MaxScale have their own lists of users.
+    """
+    is_server = any(each.node == entry.node and each.is_server for each in stack.members)
+    wanted = user or ("root" if is_server else entry.user)
+    if entry.via == "external":
+        return Login(wanted, APP_CNF if wanted == entry.user else None)
+    return Login(wanted, {"root": ROOT_CNF, entry.user: APP_CNF}.get(wanted))
+
+
+def client_argv(stack: Stack, entry: EntryPoint, account: Login | None = None) -> list[str]:
+    """The command-line client at an entry point."""
+    program = stack.client.about["sql_client"]
+    credentials = (account or login(stack, entry)).client_options
+    return [program, *credentials, "-h", entry.host, "-P", str(entry.port)]
+
+
+def only_reads(statements: str | None) -> bool:
+    """Whether this is one statement that certainly changes nothing; of what is typed or piped nothing is known yet."""
+    if not statements or not _READS.fullmatch(statements) or re.search(r"/\*|\binto\b", statements, re.IGNORECASE):
+        return False
+    calls = {name.lower() for name in _CALL.findall(statements)}
+    return calls <= _HARMLESS_CALLS
+
+
+def sql(
+    stack: Stack, via: str | None, on_event: OnEvent, statements: str | None = None, options: SqlOptions | None = None
+) -> int:
+    """An interactive client (its history stays in the client node), or one that reads SQL from our input.
+
+    ``statements``: SQL to run instead. ``via`` is what `VIA=` takes: a node, a proxy's port, writer, reader; None: the
+    entry point. Output comes as the server sends it. Returns the client's exit code: 1 where a statement failed. Raises
+    SandboxError (exit 2) for an unknown node.
+    """
+    wanted = options or SqlOptions()
+    entry = stack.entry_point(via)
+    account = login(stack, entry, wanted.user)
+    interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive:
+        on_event(Note(f"{entry.via} of the stack '{stack.name}' ({entry.host}:{entry.port}), as {account.user}"))
+    elif account.user != "root" and not wanted.user:
+        on_event(Note(f"as {account.user}, through {entry.node}{_as_root(stack, entry)}"))
+    _ask_password(account)
+    if interactive:
+        _refuse_typed(wanted)
+        argv = _session(stack, entry, account, wanted)
+        return stack.docker.hand_over("exec", "-it", *_LOCALE, *_passed_on(account), stack.client.id, *argv)
+    return _run(stack, entry, account, wanted, statements)
+
+
+def sql_on_all(stack: Stack, statements: str, options: SqlOptions | None = None) -> int:
+    """Runs statements on every server, each under its name; returns the first exit code that is not 0."""
+    wanted = options or SqlOptions()
+    codes = []
+    for server in [each.node for each in stack.members if each.is_server]:
+        entry = stack.entry_point(server)
+        account = login(stack, entry, wanted.user)
+        if not wanted.is_typed:
+            print(f"-- {server}", flush=True)
+        _ask_password(account)
+        codes.append(_run(stack, entry, account, wanted, statements, named=server))
+    return next((code for code in codes if code), 0)
+
+
+def _as_root(stack: Stack, entry: EntryPoint) -> str:
+    if entry.via == "external":
+        return ""
+    server = next((each.node for each in stack.members if each.is_server), None)
+    return f" (as root: make sql{name_option(stack.name)} NODE={server})" if server else ""
+
+
+def _ask_password(account: Login) -> None:
+    """Asks for the password of an account of the user's own, on a terminal; MYSQL_PWD is the client's own variable."""
+    if account.file is None and "MYSQL_PWD" not in os.environ and sys.stdin.isatty():
+        os.environ["MYSQL_PWD"] = getpass(f"password of {account.user}: ")
+
+
+def _passed_on(account: Login) -> tuple[str, ...]:
+    """Docker's options that hand the client a password of the user's own, in no command line."""
+    return ("--env", "MYSQL_PWD") if account.file is None and "MYSQL_PWD" in os.environ else ()
+
+
+def _refuse_typed(options: SqlOptions) -> None:
+    if options.is_typed:
+        what = f"FORMAT={options.layout} needs statements"
+        raise SandboxError(what, "a client on a terminal prints tables", "try: make sql EXECUTE='select 1' FORMAT=json")
+
+
+def _session(stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions) -> list[str]:
+    """The client and the options that hold in a session on a terminal too."""
+    given = {"--vertical": options.vertical, "--skip-column-names": not options.names, "--force": options.force}
+    return [*client_argv(stack, entry, account), *(name for name, is_given in given.items() if is_given)]
+
+
+def _run(
+    stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions, statements: str | None, named: str = ""
+) -> int:
+    """Runs statements (None: those of our input); ``named``: the server whose name begins every typed row.
+
+    They go through the client's input, byte by byte: a command line of the engine's holds valid UTF-8 alone.
+    """
+    feed = None if statements is None else os.fsencode(statements) + b"\n"
+    if options.is_typed:
+        argv = _typed(entry, account, options, named)
+    else:
+        binary = options.binary_mode or (feed is not None and needs_binary_mode(feed))
+        argv = [*_session(stack, entry, account, options), *_layout(options), *(["--binary-mode"] if binary else [])]
+    return stack.docker.hand_over("exec", "-i", *_passed_on(account), stack.client.id, *argv, feed=feed)
+
+
+def needs_binary_mode(content: bytes) -> bool:
+    """Whether the client would change or refuse a text: by itself it drops carriage returns and ends at a NUL."""
+    return b"\r" in content or b"\0" in content
+
+
+def _layout(options: SqlOptions) -> list[str]:
+    """The client's own options. A table needs all its rows to know its widths; anything else comes row by row."""
+    layout = options.layout or ("table" if sys.stdout.isatty() else "tab")
+    if options.vertical:
+        return ["--unbuffered", "--quick", *(["--binary-as-hex"] if layout == "table" else [])]
+    return ["--unbuffered", *(["--table", "--binary-as-hex"] if layout == "table" else ["--batch", "--quick"])]
+
+
+def _typed(entry: EntryPoint, account: Login, options: SqlOptions, named: str) -> list[str]:
+    request = {
+        "host": entry.host, "port": entry.port, "file": account.file, "user": account.user,
+        "layout": options.layout, "names": options.names, "server": named,
+    }  # fmt: skip
+    return ["python3", "-c", _TYPED_ROWS, json.dumps(request)]
+
+
+def run_init(stack: Stack, init: "UserFile | None", on_event: OnEvent) -> None:
+    """Runs the file as root on a writer of every group where it has not run yet.
+
+    The client's container records it, and is removed with the data. Raises SandboxError: exit 1 where a server rejects
+    a statement, exit 4 where an earlier run was interrupted.
+    """
+    if init is None:
+        return
+    state = stack.run(stack.client.node, ["sh", "-c", f"cat {_INIT_MARK} 2>/dev/null || true"]).stdout.strip()
+    if state == "done":
+        return
+    option = name_option(stack.name)
+    if state == "begun":
+        raise MachineError(
+            f"INIT={init.name} was started by an earlier command and did not finish",
+            "the data may contain part of it; it is not run twice",
+            f"try: make down{option}   (then make up again)",
+        )
+    _set_init_state(stack, "begun")
+    binary = ["--binary-mode"] if needs_binary_mode(init.raw) else []
+    for entry in stack.entries.writers():
+        on_event(Note(f"running {init.name} on {entry.node}"))
+        argv = [*client_argv(stack, entry), *binary]
+        result = stack.run(stack.client.node, argv, stdin=init.content, timeout_s=_INIT_LIMIT_S)
+        if result.code:
+            raise SandboxError(
+                f"INIT={init.name} failed on {entry.node}",
+                result.last_error,
+                f"try: make down{option}   (then fix the file and make up again)",
+                ExitCode.FAILED,
+            )
+    _set_init_state(stack, "done")
+
+
+def _set_init_state(stack: Stack, state: str) -> None:
+    stack.run(stack.client.node, ["sh", "-c", f"echo {state} >{_INIT_MARK}"])
