@@ -15,6 +15,12 @@ from sandbox.plan.variables import effective_variables, server_configuration
 FIRST_START = "/docker-entrypoint-initdb.d"
 """Where the images' entrypoints look for files to run before the first real start."""
 
+CLIENT_CHARSET = "[mysql]\ndefault-character-set = utf8mb4\n"
+"""For the command-line client of both families: by itself it takes the character set of the locale, here latin1.
+
+In the server's own folder of configuration the client of its entrypoint reads it too, with the first-start SQL.
+"""
+
 TARGET = "/sandbox/as-user"
 
 SUPERVISOR = files(__package__).joinpath("supervisor.sh").read_text(encoding="utf-8")
@@ -109,7 +115,8 @@ def _of_server(node: Node, context: Mapping[str, Any]) -> list[NodeFile]:
         credentials += "ssl-verify-server-cert=0\n"  # otherwise the client refuses a server without TLS from 11.4 on
     return [
         _secret(node, "root-password", secrets.root),
-        _secret(node, "client.cnf", credentials),
+        _secret(node, "client.cnf", credentials + CLIENT_CHARSET),
+        NodeFile("client-charset.cnf", f"{spec.config_dir}/47-client.cnf", CLIENT_CHARSET),
         NodeFile("server.cnf", f"{spec.config_dir}/50-sandbox.cnf", variables),
         *_of_certificate(node, secrets),
         *_of_settings(node, context),

@@ -1,12 +1,17 @@
 """Plan → the one Compose file: private, labelled, self-contained."""
 
+from configparser import ConfigParser
 from typing import Any
 
+import pytest
 import yaml
 
+from sandbox.library import load_library
 from sandbox.plan.compose import compose_document, compose_text, plan_hash
-from sandbox.plan.model import UserFile
+from sandbox.plan.images import Availability
+from sandbox.plan.model import PlanRequest, UserFile
 from sandbox.plan.names import Identity
+from sandbox.plan.planner import make_plan
 from sandbox.plan.templates import PLACEHOLDER, Secrets
 from unit.plan.small_library import plan
 
@@ -95,14 +100,39 @@ def test_equal_files_stand_once_and_different_ones_under_the_nodes_name() -> Non
     assert mounts(composed, "mysql2")["/own"] == "mysql2 placeholder-root\n"
 
 
+def option_file(content: str) -> ConfigParser:
+    """An option file, read as a server's client does."""
+    parsed = ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes=("#", "!"))
+    parsed.read_string(content)
+    return parsed
+
+
 def test_a_server_gets_its_configuration_credentials_and_probes() -> None:
     seen = mounts(document("mysql+cloning", assignments=("a=1",)), "mysql1")
-    assert seen["/etc/mysql/conf.d/50-sandbox.cnf"].splitlines()[0] == "[mysqld]"
-    assert "a = 1" in seen["/etc/mysql/conf.d/50-sandbox.cnf"].splitlines()
+    configuration = option_file(seen["/etc/mysql/conf.d/50-sandbox.cnf"])
+    assert configuration["mysqld"]["a"] == "1"
     assert seen["/sandbox/root-password"] == "placeholder-root"
     assert "password=placeholder-root" in seen["/sandbox/client.cnf"]
     assert seen["/docker-entrypoint-initdb.d/50-cloning.sql"] == "SELECT 1;\n"
     assert {"ready)", "role)", "proof-cloning)"} <= set(seen["/sandbox/probe"].splitlines())
+
+
+@pytest.mark.parametrize(
+    "profile", ["mysql@9.7+replica1", "mariadb@10.5", "galera3@11.8+haproxy", "ps@8.4", "pxc3@8.4"]
+)
+def test_every_command_line_client_speaks_utf8mb4(profile: str) -> None:
+    """That of the client node, that of a server's own commands, and that which its image runs first-start SQL with."""
+    made = make_plan(PlanRequest(profile), load_library(), Availability(registry=lambda: True))
+    composed = compose_document(made, PLACEHOLDER, Identity("p", "/x"))
+    read = ["/sandbox/client.cnf", "/50-sandbox.cnf", "/sandbox/root.cnf", "/sandbox/app.cnf"]
+    found = 0
+    for node in made.nodes:
+        for target, content in mounts(composed, node.name).items():
+            if target.endswith(tuple(read)) and (node.is_server or node.kind == "client"):
+                assert option_file(content)["mysql"]["default-character-set"] == "utf8mb4", (node.name, target)
+                found += 1
+    assert found == 2 * len(made.databases) + 2
+    assert composed["services"]["client1"]["environment"]["LANG"] == "C.UTF-8", "its line editor reads letters"
 
 
 def test_the_users_own_file_comes_last() -> None:
