@@ -1,7 +1,9 @@
 """A stack kept as a snapshot and restored: quick, with passwords of its own, as often as wanted side by side."""
 
 import json
+import os
 import random
+import signal
 import time
 import uuid
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ from _pytest.mark import ParameterSet
 
 from integration.live import LiveStack, leftovers, run, sandbox
 from integration.quiet import nobody_measures
-from sandbox.stack.locks import locked
+from sandbox.stack.locks import lock_folder, locked
 from sandbox.stack.naming import project_name
 
 pytestmark = [pytest.mark.docker, pytest.mark.keeps_snapshots]
@@ -195,3 +197,23 @@ def test_down_does_not_wait_for_a_snapshot() -> None:
     assert time.monotonic() - begin < 20
     assert not leftovers(f"sandbox.stack={project_name(stack.name)}")
     assert "max_connections" not in str(snapshots())
+
+
+@pytest.mark.parametrize(
+    ("statement", "kept"), [("select version()", True), ("create table sbtest.mine (id int primary key)", False)]
+)
+def test_a_statement_waits_for_no_snapshot_and_what_it_writes_is_in_none(statement: str, kept: bool) -> None:
+    with nobody_measures():
+        stack, _ = up("mariadb@11.8", "--set", f"net_write_timeout={random.randrange(100, 1_000_000)}")
+        try:
+            project = project_name(stack.name)
+            keeper = int((lock_folder() / f"{project}.lock").read_text().split()[1])
+            os.kill(keeper, signal.SIGSTOP)
+            sandbox("sql", "--name", stack.name, "--execute", statement)
+            os.kill(keeper, signal.SIGCONT)
+            with locked(project, lambda: None, 60):
+                pass  # the snapshot is taken, or dropped
+            (shown,) = json.loads(sandbox("ps", "--name", stack.name, "--json").stdout)["stacks"]
+            assert (shown["plan"] in {each["key"] for each in snapshots()}) is kept
+        finally:
+            sandbox("down", "--name", stack.name)

@@ -24,8 +24,6 @@ ROOT_CNF = "/sandbox/root.cnf"
 APP_CNF = "/sandbox/app.cnf"
 _NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-verify-server-cert")
 """What those files say, without their user."""
-_LOCALE = ("--env", "LANG=C.UTF-8")
-"""Without one the client's line editor takes a letter of two bytes for two."""
 _TYPED_ROWS = files(__package__).joinpath("in_client", "typed_rows.py").read_text(encoding="utf-8")
 _INIT_MARK = "/sandbox/init"
 _INIT_LIMIT_S = 3600.0
@@ -121,7 +119,7 @@ def sql(
     if interactive:
         _refuse_typed(wanted)
         argv = _session(stack, entry, account, wanted)
-        return stack.docker.hand_over("exec", "-it", *_LOCALE, *_passed_on(account), stack.client.id, *argv)
+        return stack.docker.hand_over("exec", "-it", *_passed_on(account), stack.client.id, *argv)
     return _run(stack, entry, account, wanted, statements)
 
 

@@ -103,8 +103,8 @@ def show_ready(started: Started, seconds: float, as_json: bool) -> None:
     shown = _view(stack, roles, started.versions)
     option = "" if stack.name == "default" else f" NAME={stack.name}"
     lines = ["", *stack_lines(shown), "", f"ready in {seconds:.1f} s"]
-    entries = {entry.via: f"{entry.node}:{entry.port}" for entry in Entries(stack.members, lambda: roles).defaults()}
-    lines += [f"entry    {what}: {where}" for what, where in entries.items()]
+    entries = Entries(stack.members, lambda: roles).defaults()
+    lines += [f"entry    {entry.via}: {entry.node}:{entry.port}" for entry in entries]
     published = [f"{node['name']} {_published(node)}" for node in shown["nodes"] if node["published"]]
     lines += [f"on host  {'; '.join(published)}"] if published else []
     lines += [f"connect  make sql{option}      measure  make bench{option}      remove  make down{option}"]
