@@ -173,6 +173,10 @@ rejoining() { # by itself, after its own time-outs
   ask "select count(*) from performance_schema.threads where name = 'thread/group_rpl/THD_autorejoin'" && [ "$answer" = 1 ]
 }
 
+repaired() { # somebody replaces this node's data, and holds a lock for as long as that takes (actions/repair.py)
+  ask "select is_used_lock('forming') is not null" && [ "$answer" = 1 ]
+}
+
 watch() { # as long as the connection lasts
   local member='' alone=0 pause
   drop_channel
@@ -184,9 +188,9 @@ watch() { # as long as the connection lasts
         [ "$alone" -le 10 ] || ! lost || leave 'the group has lost its majority for good'
         ;;
       ONLINE* | RECOVERING*) member=yes alone=0 ;;
-      ERROR*) rejoining || leave 'this node is in no group any more' ;;
+      ERROR*) rejoining || repaired || leave 'this node is in no group any more' ;;
       OFFLINE*) # who was a member before was stopped by hand; the more nodes there are to be asked, the less often
-        [ -n "$member" ] || { form "$answer" && pause=0.$((${#nodes[@]} - 1)); }
+        [ -n "$member" ] || repaired || { form "$answer" && pause=0.$((${#nodes[@]} - 1)); }
         ;;
       *) say "$answer" ;;
     esac

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import MachineError, SandboxError
+from sandbox.plan.server_states import ServerStatus
 from sandbox.results.record import Inputs
 from sandbox.stack.protocol import (
     Engine,
@@ -134,6 +135,7 @@ class FakeStack:
     """Node → what a test breaks it with."""
     started: dict[str, str] = field(default_factory=lambda: {"mysql1": "1", "replica1": "1", "client1": "1"})
     not_ready: dict[str, str] = field(default_factory=dict)
+    states: dict[str, ServerStatus] = field(default_factory=dict)
     lacks: dict[str, str] = field(default_factory=dict)
     """What its engine's kernel cannot do → the reason."""
     profile: str = "mysql@9.7+replica1"
@@ -164,6 +166,9 @@ class FakeStack:
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         late = self.not_ready
         return {each.name: ReadyAnswer(each.name not in late, late.get(each.name, "ready")) for each in self.members}
+
+    def server_states(self) -> Mapping[str, ServerStatus]:
+        return self.states
 
     def wait_until_ready(self, timeout_s: float) -> None:
         if self.not_ready:

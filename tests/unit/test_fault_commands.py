@@ -84,7 +84,7 @@ def test_a_fault_stays_until_it_is_healed(docker: Engine, project: str, typed: A
     assert second == "state  make ps      heal  make heal"
     assert broken(project) == ["hang on mysql1"] and docker.done() == ["pause mysql1"]
     code, out, err = typed("ps")
-    assert "mysql1 is not ready: paused" in out
+    assert "mysql1    paused             frozen" in out
     assert "broken on purpose: hang on mysql1; heal with make heal" in out
     docker.calls.clear()
     code, out, err = typed("heal")
@@ -126,10 +126,11 @@ def test_both_have_a_form_for_programs(docker: Engine, project: str, typed: Any)
     stack = json.loads(typed("ps", "--json")[1])["stacks"][0]
     state = {node["name"]: (node["ready"], node["readiness"]) for node in stack["nodes"]}
     assert state["replica1"] == (False, "paused") and state["mysql1"][0] is True
+    assert {node["name"]: node["server_state"] for node in stack["nodes"]}["replica1"] == "frozen"
     assert stack["aside"] == ["broken on purpose: hang on replica1; heal with make heal"]
     code, out, _ = typed("heal", "--json")
     assert code == ExitCode.OK
-    assert json.loads(out) == {"healed": [{"fault": "hang", "node": "replica1"}], "ready": True}
+    assert json.loads(out) == {"healed": [{"fault": "hang", "node": "replica1"}], "repaired": [], "ready": True}
 
 
 def test_the_nodes_are_chosen_as_the_stack_is_now(
@@ -257,7 +258,7 @@ def test_where_nothing_is_broken_it_says_so_and_waits_all_the_same(docker: Engin
     assert (code, out) == (ExitCode.OK, "nothing was broken on purpose; every node is ready\n")
     assert docker.done() == ["update client1", "start replica1", *HELPERS_REMOVED]
     assert any("mysql1" in line for line in err)
-    assert json.loads(typed("heal", "--json")[1]) == {"healed": [], "ready": True}
+    assert json.loads(typed("heal", "--json")[1]) == {"healed": [], "repaired": [], "ready": True}
 
 
 def test_a_stack_that_does_not_become_ready_is_an_error_of_the_environment(
@@ -301,17 +302,20 @@ def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
 
     docker.on("exec .*cluster2 ", has_left)
     docker.on("exec .*cluster2 sh /sandbox/probe ready", answer("left\n", code=1))
+    docker.on("exec .*cluster2 sh /sandbox/probe state", answer("state\tOFFLINE\n"))
     typed("fault", "--fault", "hang", "--target", "cluster2")
     code, out, err = typed("heal")
     assert [call[-1].rpartition("-")[2] for call in docker.called("restart")] == ["cluster2"]
-    assert "heal  cluster2 has left its cluster and does not return by itself: restarting it" in err
+    assert "heal  cluster2 is OFFLINE: it is in no group: restarting it" in err
     assert not broken(project)
     if returns:
         assert (code, out) == (ExitCode.OK, "healed hang on cluster2; every node is ready\n")
     else:
         assert (code, out, err[-1]) == (
-            ExitCode.ENVIRONMENT, "", "try: make restart NODE=cluster2 (make logs NODE=cluster2 says why)",
-        )  # fmt: skip
+            ExitCode.ENVIRONMENT,
+            "",
+            "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
+        )
 
 
 def test_what_cannot_be_healed_is_named_when_all_else_is(
@@ -342,7 +346,7 @@ def test_what_was_broken_in_a_stack_that_is_gone_is_forgotten(docker: Engine, ty
     assert (code, out, len(err)) == (ExitCode.BAD_INPUT, "", 3)
     assert err[0] == f"there is no stack '{name or 'default'}'"
     note_breakage(Breakage(project=project_name(name or "default"), fault="hang", node="mysql1"))
-    assert json.loads(typed("heal", *words, "--json")[1]) == {"healed": [], "ready": False}
+    assert json.loads(typed("heal", *words, "--json")[1]) == {"healed": [], "repaired": [], "ready": False}
 
 
 def test_commands_name_the_stack_that_they_mean(docker: Engine, typed: Any) -> None:

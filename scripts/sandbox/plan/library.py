@@ -19,8 +19,6 @@ class Probe(Declared):
     expect: str | None = ""
     """None: only the command's exit status counts, whatever it prints."""
     via: Literal["self", "client"] = "self"
-    needs_restart: str | None = None
-    """Of a ready probe: the answer of a server that has left its cluster and does not return until it is restarted."""
 
 
 class ServiceSpec(Declared):
@@ -105,6 +103,8 @@ class ComponentSpec(ServiceSpec):
     servers: Servers | None = None
     note: str = ""
     """Template of what `plan` prints about it next to its role; empty: nothing."""
+    rejoins: str = ""
+    """Template of the means by which it makes an old source follow the writer again; empty: it does not."""
     family: Literal["mysql", "mariadb"] | None = None
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
@@ -140,6 +140,8 @@ class ComponentSpec(ServiceSpec):
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     role: Probe | None = None
     """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
+    state: Probe | None = None
+    """What `plan.server_states` reads: a line is ``name<TAB>value``, or vertical output."""
     source: ReplicationSource | None = None
     adjustable: dict[str, Adjustable] = Field(default_factory=dict)
     """Which of its options the user may change, by name."""

@@ -78,13 +78,16 @@ def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
 
 
 def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
-    """The questions in a node, or about it: ``ready``, ``role``, ``version``, ``proof-<setting>`` of every setting."""
+    """The questions in a node, or about it: ``ready``, ``role``, ``version``, ``state``, ``proof-<setting>``."""
     questions = {}
     if node.ready is not None and node.ready.via == via:
         questions["ready"] = ready_commands(node.ready, node, plan, context)
     if node.role is not None and node.is_server and via == "self":
         questions["role"] = ask_commands(node.role, node, plan, context)
         questions["version"] = ask_commands(_VERSION, node, plan, context)
+    state = node.component.spec.state
+    if state is not None and node.is_server and via == "self":
+        questions["state"] = ask_commands(state, node, plan, context)
     for name, variant in node.applied:
         if variant.proof.via == via:
             questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
@@ -103,11 +106,16 @@ def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> d
 def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
     """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be made again."""
     group = plan.group_of(node)
+    spec = node.component.spec
+    rejoins = (
+        render_text(spec.rejoins, context, f"rejoins of {node.name}") if node.service == node.component.name else ""
+    )
     return {
         "term": node.term,
         "component": node.component.name,
         "service": node.service,
         "group": node.group_index,
+        **({"members": len(group.databases)} if group and node.kind == "database" else {}),
         "family": group.family if group and node.is_server else None,
         "topology": group.topology if group and node.kind == "database" else "single" if node.is_server else None,
         "origin": node.choice.origin,
@@ -117,6 +125,7 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         **({"exact": node.choice.exact} if node.choice.exact else {}),
         "ports": dict(node.ports),
         **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
+        **({"rejoins": rejoins} if rejoins else {}),
         **({"host_of": node.host_of} if node.host_of else {}),
         "multiplexes": bool(node.options.get("multiplexes", False)),
         "sql_client": node.component.spec.sql_client,
@@ -124,7 +133,6 @@ def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
         "grace_s": node.component.spec.grace_s,
         "ready": node.ready.via if node.ready else None,
         "expected": expected_answer(node.ready, node, context) if node.ready else None,
-        **({"needs_restart": node.ready.needs_restart} if node.ready and node.ready.needs_restart else {}),
         "external": group.external if group else None,
         "externals": {
             str(each.index): each.external for each in plan.groups if each.external and node.kind == "client"

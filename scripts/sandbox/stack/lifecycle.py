@@ -55,10 +55,11 @@ def stop(stack: Stack, on_event: OnEvent) -> Stack:
 def start(stack: Stack, on_event: OnEvent, timeout_s: float | None = None) -> Stack:
     """Starts every stopped node and waits until the whole stack is ready.
 
-    Raises SandboxError (exit 4) where it is not; LeftClusterError where a member has left its cluster for good.
+    Raises SandboxError (exit 4) where it is not; BrokenServerError where a server does not
+    come back by itself.
     """
     stack = start_idle(stack)
-    Readiness(stack, on_event, timeout_s, end_if_left=True).wait()
+    Readiness(stack, on_event, timeout_s, end_if_broken=True).wait()
     return stack
 
 

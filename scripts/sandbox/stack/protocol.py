@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from sandbox.plan.server_states import ServerStatus
+
 if TYPE_CHECKING:  # Pydantic's models: what only looks at a stack does without them
     from sandbox.plan.images import ImageOrigin
     from sandbox.plan.library import Kind
@@ -270,6 +272,9 @@ class RunningStack(Protocol):
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         """Whether each node is ready, all asked at once, now."""
+
+    def server_states(self) -> Mapping[str, ServerStatus]:
+        """State of every database server in the words of its field, with the reason; asked now, its log included."""
 
     def wait_until_ready(self, timeout_s: float) -> None:
         """Returns when every node is ready. Raises SandboxError (exit 4) where one is not, or is not running."""

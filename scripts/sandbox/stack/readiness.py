@@ -6,13 +6,14 @@ Nodes are asked by a loop inside their own containers; the engine reports their 
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
+from sandbox.plan.server_states import ServerStatus, ready_in_words
 from sandbox.results.redaction import mask
 from sandbox.stack.control import death
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
@@ -20,13 +21,16 @@ from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
 from sandbox.stack.stack import Stack, explained, other_version, ready_question, server_role
+from sandbox.stack.states import look, rejoin_step
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
 QUIET_S = 10.0
 """A log without a new line for this long does not move."""
 LEFT_S = 10.0
-"""A member that answers for this long that it has left its cluster has left it."""
+"""A server that has been broken for this long does not come back by itself."""
+_LOG_OUR_QUESTIONS = ("proxy", "manager")
+"""Kinds of nodes whose log is no progress: it has a line for each question, and for each attempt to reach a server."""
 LOG_LINES = 20
 _LOOK_EVERY_S = 2.0
 _ASK_EVERY_S = 5.0
@@ -132,13 +136,22 @@ class NotReadyError(MachineError):
         self.node, self.log = node, log
 
 
-class LeftClusterError(NotReadyError):
-    """A member has left its cluster for good: it is not ready until it is restarted."""
+class BrokenServerError(NotReadyError):
+    """Servers that do not become ready by themselves: evicted, in no group any more, replication stopped.
 
-    def __init__(self, node: str, answer: str, name_option: str) -> None:
-        super().__init__(node, "has left its cluster and does not return until it is restarted", (), name_option)
-        self.known = f"last answer: {answer}; the others wait for it"
-        self.next_step = f"try: make restart{name_option} NODE={node}   (make logs{name_option} NODE={node} says why)"
+    ``broken``: node → its state.
+    """
+
+    def __init__(self, broken: Mapping[str, ServerStatus], name: str) -> None:
+        node = next(iter(broken))
+        option = name_option(name)
+        super().__init__(node, f"is {broken[node].text}", (), option)
+        self.broken = dict(broken)
+        others = [f"{other} is {state.text}" for other, state in broken.items() if other != node]
+        they = "they do not come back by themselves" if others else "it does not come back by itself"
+        self.known = "; ".join([*others, they])
+        step = f"try: make heal{option} REPAIR=1"
+        self.next_step = f"{step}   (make ps{option} shows every server's state, make logs{option} NODE={node} why)"
 
 
 class OtherVersionError(MachineError):
@@ -165,36 +178,34 @@ class _Waiting:
     log_asked_s: float = float("-inf")
 
 
-class _Membership:
-    """Finds members that have left their cluster for good; times in seconds since the wait started."""
+class _BrokenServers:
+    """Finds servers that do not come back by themselves; times in seconds since the wait started."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
-        needs_restart = {each.node: each.about.get("needs_restart") for each in stack.members}
-        self._answers = {node: answer for node, answer in needs_restart.items() if answer}
-        self._left_s: dict[str, float] = {}
-        """Since when a member answers that it has left."""
-        self._asked_s = 0.0
+        self._since_s: dict[str, float] = {}
+        """Since when a server has been broken."""
+        self._due_s = 0.0
 
     def check(self, now_s: float) -> None:
         """Asks those that were ready, too: one that hung may not have known yet that the others went on without it.
 
-        Raises LeftClusterError.
+        Raises BrokenServerError.
         """
-        if not self._answers or now_s < self._asked_s + _ASK_EVERY_S:
+        if now_s < self._due_s:
             return
-        self._asked_s, now = now_s, self._stack.readiness()
-        left = [node for node, answer in self._answers.items() if now[node].text == answer]
-        self._left_s = {node: self._left_s.get(node, now_s) for node in left}
-        for node, since_s in self._left_s.items():
-            if now_s - since_s >= LEFT_S:
-                raise LeftClusterError(node, now[node].text, name_option(self._stack.name))
+        self._due_s = now_s + _ASK_EVERY_S
+        now = look(self._stack)
+        broken = {node: state for node, state in now.states.items() if state.needs_repair and not now.ready[node].ready}
+        self._since_s = {node: self._since_s.get(node, now_s) for node in broken}
+        if any(state.is_final or now_s - self._since_s[node] >= LEFT_S for node, state in broken.items()):
+            raise BrokenServerError(broken, self._stack.name)
 
 
 class Readiness:
     """Waits for the nodes of one stack. ``timeout_s`` None: each node's own bound.
 
-    ``end_if_left``: a member that has left its cluster for good ends the wait before its bound does.
+    ``end_if_broken``: a server that does not come back by itself ends the wait before its bound does.
     """
 
     def __init__(
@@ -204,7 +215,7 @@ class Readiness:
         timeout_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         *,
-        end_if_left: bool = False,
+        end_if_broken: bool = False,
     ) -> None:
         self._stack, self._docker, self._on_event = stack, stack.docker, on_event
         self._clock, self._began = clock, clock()
@@ -213,14 +224,16 @@ class Readiness:
         """Every server's role when it became ready."""
         self.versions: dict[str, str] = {}
         """The version that every server reported when it became ready."""
-        self._membership = _Membership(stack) if end_if_left else None
+        self._broken = _BrokenServers(stack) if end_if_broken else None
+        self._servers_ready_s = 0.0
+        """When the last server so far became ready: what stands before servers cannot be ready earlier."""
         self._open = {each.node: _Waiting(each, timeout_s or float(each.about["timeout_s"])) for each in stack.members}
 
     def wait(self) -> None:
         """Returns when every node is ready.
 
         Raises SandboxError (exit 4) when a node's time is over or its container ends, after an event with its log;
-        LeftClusterError where that is asked for.
+        BrokenServerError where that is asked for.
         """
         with deaths(self._docker, self._stack.project, self._news), ExitStack() as loops:
             for waiting in list(self._open.values()):
@@ -231,8 +244,17 @@ class Readiness:
                 self._take_news()
                 for name in list(self._open):
                     self._check_bound(name)
-                if self._open and self._membership:
-                    self._membership.check(self._clock() - self._began)
+                self._check_broken()
+
+    def _check_broken(self) -> None:
+        if not self._open or self._broken is None:
+            return
+        try:
+            self._broken.check(self._clock() - self._began)
+        except BrokenServerError as found:
+            for node, state in found.broken.items():
+                self._publish(node, "failed", state.text)
+            raise
 
     def _begin(self, container: Container) -> None:
         if not container.running:
@@ -245,10 +267,12 @@ class Readiness:
         self._on_event(NodeEvent(node, state, answer, self._clock() - self._began))
 
     def _ready(self, node: str, answer: str) -> None:
-        del self._open[node]
+        waiting = self._open.pop(node)
         self._publish(node, "ready", answer)
+        if waiting.container.is_server:
+            self._servers_ready_s = self._clock() - self._began
         if explained(answer):
-            self._on_event(Note(f"{node} is {answer}"))
+            self._on_event(Note(f"{node} is {answer}; {rejoin_step(self._stack, node)}"))
 
     def _take_news(self) -> None:
         try:
@@ -267,11 +291,11 @@ class Readiness:
         if news.kind == "version":
             self._take_version(waiting.container, news.text)
             return
-        waiting.answer, waiting.broken = news.text, 0
+        waiting.answer, waiting.broken = _in_words(waiting.container, news.text), 0
         if news.kind == "ready":
-            self._ready(news.node, news.text)
+            self._ready(news.node, waiting.answer)
         else:
-            self._publish(news.node, "waiting", news.text)
+            self._publish(news.node, "waiting", waiting.answer)
 
     def _take_version(self, container: Container, reported: str) -> None:
         self.versions[container.node] = reported
@@ -294,18 +318,27 @@ class Readiness:
 
     def _check_bound(self, name: str) -> None:
         waiting, seconds = self._open[name], self._clock() - self._began
-        is_proxy = waiting.container.kind == "proxy"
-        if is_proxy and any(each.container.is_server for each in self._open.values()):
+        is_behind_servers = waiting.container.kind in _LOG_OUR_QUESTIONS
+        if is_behind_servers and any(each.container.is_server for each in self._open.values()):
             return  # their bounds apply to it too
-        if seconds < waiting.limit_s - QUIET_S:
-            return
-        self._look_at_log(waiting, seconds)
-        # A proxy logs each of its own attempts: that is not progress.
-        moving = not is_proxy and seconds - waiting.log_moved_s < QUIET_S
-        if seconds >= waiting.limit_s * (MOVING_FACTOR if moving else 1):
-            expected = waiting.container.about.get("expected") or "success"
-            last = waiting.answer or "none"
-            self._fail(name, f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {last})")
+        limit_s = waiting.limit_s
+        if is_behind_servers:
+            limit_s += self._servers_ready_s
+        elif seconds >= limit_s - QUIET_S:
+            self._look_at_log(waiting, seconds)
+            moves = seconds - waiting.log_moved_s < QUIET_S
+            limit_s *= MOVING_FACTOR if moves else 1
+        if seconds >= limit_s:
+            self._fail(name, self._too_late(waiting, seconds))
+
+    def _too_late(self, waiting: _Waiting, seconds: float) -> str:
+        """What is wrong with a node whose time is over: the condition, its last answer, and a server's state."""
+        container = waiting.container
+        expected = _in_words(container, container.about.get("expected") or "success")
+        text = f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {waiting.answer or 'none'}"
+        if container.is_server and (state := self._stack.server_states().get(container.node)):
+            text += f"; it is {state.text}"
+        return f"{text})"
 
     def _look_at_log(self, waiting: _Waiting, seconds: float) -> None:
         """Notes whether the last line of the log has changed."""
@@ -334,3 +367,8 @@ class Readiness:
         where, question = ready_question(container, self._stack.client) or (container, "ready")
         then = ("role", "version") if container.is_server else ()
         return ReadinessLoop(self._docker, container.node, where.id, question, then, self._news)
+
+
+def _in_words(container: Container, answer: str) -> str:
+    """An answer of a cluster's member in the words of its field."""
+    return ready_in_words(container.about.get("topology"), container.about.get("members", 1), answer)

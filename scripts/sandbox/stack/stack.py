@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.names import Identity
+from sandbox.plan.server_states import ServerStatus
 from sandbox.plan.versions import answers_to
 from sandbox.stack import abilities, inventory
 from sandbox.stack.control import Control, death
@@ -35,6 +36,7 @@ from sandbox.stack.protocol import (
     SettingProof,
     StackNode,
 )
+from sandbox.stack.states import look
 
 if TYPE_CHECKING:
     from sandbox.results.record import Inputs
@@ -143,6 +145,14 @@ class Stack(RunningStack):
         answers = self._answers([(node.node, node, "role") for node in servers if node.running], self.patience_s)
         given = {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
         return {server.node: given.get(server.node) for server in servers}
+
+    def state_answers(self) -> dict[str, ExecResult]:
+        """What every running database server answers when asked for its state; `plan.server_states` reads it."""
+        servers = [node for node in self.members if node.is_server and node.running]
+        return self._answers([(node.node, node, "state") for node in servers], self.patience_s)
+
+    def server_states(self) -> Mapping[str, ServerStatus]:
+        return look(self).states
 
     @property
     def entries(self) -> Entries:

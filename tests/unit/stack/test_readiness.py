@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
-from sandbox.stack.readiness import LEFT_S, LeftClusterError, Readiness
+from sandbox.stack.readiness import LEFT_S, BrokenServerError, Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -59,7 +59,7 @@ def test_a_server_that_stands_aside_is_ready_and_named(docker: FakeDocker) -> No
     readiness = Readiness(running_stack(docker, "mysql"), events)
     readiness.wait()
     assert readiness.roles == {"mysql1": "stale"}
-    assert Note(f"mysql1 is {why}") in events
+    assert Note(f"mysql1 is {why}; make heal REPAIR=1 makes it follow the writer") in events
 
 
 def test_what_lies_on_the_way_is_asked_from_the_client(docker: FakeDocker) -> None:
@@ -156,37 +156,71 @@ def test_a_time_out_names_what_else_is_not_ready(docker: FakeDocker) -> None:
     assert late.value.known.startswith(f"also not ready: {other} (ERROR 2003); the stack is kept")
 
 
-LEFT = "sh /sandbox/probe ready"
-"""The question that is asked again and again while others are waited for, as a pattern."""
+READY, STATE = "sh /sandbox/probe ready", "sh /sandbox/probe state"
+"""The questions that are asked again and again while others are waited for, as patterns."""
+APPLIER = "error 1032: Could not execute Delete_rows event on table sbtest.c"
+
+
+def broken_member(docker: FakeDocker, state: str, was_ready: bool = False) -> None:
+    """A cluster whose second member is in a state, and whose others wait for it."""
+    docker.on("exec .*cluster", never("2 of 3"))
+    docker.on("exec .*cluster2 ", answer("ready 1\n") if was_ready else never("0,0,0"))
+    docker.on(f"exec .*cluster2 {READY}", answer("0,0,0\n", code=1))
+    docker.on(f"exec .*cluster2 {STATE}", answer(state))
 
 
 @pytest.mark.parametrize("was_ready", [True, False])
-def test_a_member_that_has_left_its_cluster_ends_the_wait_where_that_is_asked_for(
+def test_a_member_that_is_in_no_group_any_more_ends_the_wait_where_that_is_asked_for(
     docker: FakeDocker, was_ready: bool
 ) -> None:
-    docker.on("exec .*cluster", never("2 of 3"))
-    docker.on("exec .*cluster2 ", answer("ready 1\n") if was_ready else never("left"))
-    docker.on(f"exec .*cluster2 {LEFT}", answer("left\n", code=1))
-    stack, clock = running_stack(docker, "cluster3"), ticking(0.5)
-    with pytest.raises(LeftClusterError) as left:
-        Readiness(stack, Events(), 600, clock, end_if_left=True).wait()
+    broken_member(docker, "state\tOFFLINE\n", was_ready)
+    stack, clock, events = running_stack(docker, "cluster3"), ticking(0.5), Events()
+    with pytest.raises(BrokenServerError) as left:
+        Readiness(stack, events, 600, clock, end_if_broken=True).wait()
     assert LEFT_S < clock() < 4 * LEFT_S, "its bound would be 600 s"
     assert left.value.lines() == [
-        "cluster2 has left its cluster and does not return until it is restarted",
-        "last answer: left; the others wait for it",
-        "try: make restart NODE=cluster2 (make logs NODE=cluster2 says why)",
+        "cluster2 is OFFLINE: it is in no group",
+        "it does not come back by itself",
+        "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
     ]
+    assert states(events, "cluster2")[-1] == ("failed", "OFFLINE: it is in no group")
     with pytest.raises(SandboxError, match="is not ready after 6"):
         Readiness(stack, Events(), 60, ticking(1)).wait()
 
 
+def test_a_member_whose_data_differs_ends_the_wait_at_once(docker: FakeDocker) -> None:
+    broken_member(docker, f"state\tERROR\napplier_error\t{APPLIER}\n")
+    docker.on(f"exec .*cluster3 {STATE}", answer(f"state\tERROR\napplier_error\t{APPLIER}\n"))
+    docker.on(f"exec .*cluster3 {READY}", answer("0,0,0\n", code=1))
+    clock = ticking(0.5)
+    with pytest.raises(BrokenServerError) as broken:
+        Readiness(running_stack(docker, "cluster3"), Events(), 600, clock, end_if_broken=True).wait()
+    assert clock() < LEFT_S
+    assert broken.value.what == f"cluster2 is ERROR: {APPLIER}"
+    assert broken.value.known == f"cluster3 is ERROR: {APPLIER}; they do not come back by themselves"
+
+
 def test_a_member_that_has_left_for_a_moment_is_waited_for(docker: FakeDocker) -> None:
     asked = count(1)
+    broken_member(docker, "")
     docker.on("exec .*cluster3 ", lambda _: answer("ready 1\n") if next(asked) > 100 else never("2 of 3")(()))
+    docker.on("exec .*cluster[12] .*QUESTION|exec .*cluster[12] sh -c", answer("ready 1\n"))
     moments = count()
-    docker.on(f"exec .*cluster2 {LEFT}", lambda _: answer("left\n" if next(moments) % 2 else "joining\n", code=1))
-    Readiness(running_stack(docker, "cluster3"), Events(), 600, ticking(0.5), end_if_left=True).wait()
+    docker.on(
+        f"exec .*cluster2 {STATE}",
+        lambda _: answer(f"state\t{'OFFLINE' if next(moments) % 2 else 'RECOVERING'}\nmembers\tcluster2 RECOVERING\n"),
+    )
+    Readiness(running_stack(docker, "cluster3"), Events(), 600, ticking(0.5), end_if_broken=True).wait()
     assert next(moments) > 2 * LEFT_S / 5
+
+
+def test_a_time_out_names_the_state_of_the_server(docker: FakeDocker) -> None:
+    broken_member(docker, "state\tRECOVERING\nmembers\tcluster2 RECOVERING\nqueue\t17\n")
+    docker.on("exec .*cluster[13] sh -c", answer("ready 1\n"))
+    docker.on("^logs --timestamps", answer("the same line\n"))
+    with pytest.raises(SandboxError) as late:
+        Readiness(running_stack(docker, "cluster3"), Events(), timeout_s=60, clock=ticking(1)).wait()
+    assert "last answer: 0 of 3 members ONLINE; it is RECOVERING: 17 transactions to apply)" in late.value.what
 
 
 @pytest.mark.parametrize(("moving", "at_least_s", "at_most_s"), [(False, 60, 80), (True, 290, 320)])

@@ -12,6 +12,11 @@ from sandbox.stack.protocol import StackNode
 ANSWER_S = 10.0
 _LOCK_S = 4
 """Read-only waits for two locks, of statements and of commits: the server must give up before its client does."""
+LOAD_CLONE_PLUGIN = (
+    "SET @load = IF((SELECT COUNT(*) FROM information_schema.plugins WHERE plugin_name = 'clone') = 0,"
+    """ "INSTALL PLUGIN clone SONAME 'mysql_clone.so'", 'DO 0'); PREPARE load_it FROM @load; EXECUTE load_it"""
+)
+"""So that a server can be copied from, or take a copy (MySQL from 8.0.17 on)."""
 _FIELD = re.compile(r"\s*(\w+): ?(.*)")
 
 
@@ -75,6 +80,10 @@ class Replica:
     def start_receiving(self) -> None:
         """It gets what its source has again; harmless where it does."""
         self.run("START SLAVE IO_THREAD" if self._mariadb else f"START {self._word} IO_THREAD")
+
+    def start(self) -> None:
+        """Receives and applies again, where somebody has stopped it; harmless where it does."""
+        self.run("START SLAVE" if self._mariadb else f"START {self._word}")
 
     def apply_received(self, limit_s: float) -> None:
         """Until it has applied all that it has received. Raises TooLateError past the limit."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from sandbox.commands.common.options import show
 from sandbox.errors import counted
+from sandbox.plan.server_states import OUT_OF_SERVICE, WELL, ServerStatus
 from sandbox.plan.versions import short_version
 from sandbox.report.text import ports_text, text_table
 from sandbox.stack.access import addresses
@@ -14,7 +15,8 @@ from sandbox.stack.journal import breakages
 from sandbox.stack.lifecycle import Removed
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import ReadyAnswer, ServerRole, SettingProof
-from sandbox.stack.stack import Stack, explained, other_version, server_role
+from sandbox.stack.stack import Stack, other_version, server_role
+from sandbox.stack.states import look, repair_step
 from sandbox.stack.up import Started
 
 StackData = Mapping[str, Any]
@@ -22,13 +24,14 @@ StackData = Mapping[str, Any]
 
 
 def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
-    """The stack with what its servers report now; those that stand aside report why, one sentence each."""
-    standings, versions, ready = stack.standings(), stack.versions(), stack.readiness()
-    aside = [f"{name} is {answer}" for name, answer in standings.items() if explained(answer)]
+    """The stack with what its servers report now; below it why a server is not in its place, and what repairs it."""
+    now = look(stack)
+    versions = stack.versions()
+    roles = {name: server_role(each) for name, each in now.standings.items()}
     heal = f"heal with make heal{name_option(stack.name)}"
+    aside = state_lines(now.states, stack.name)
     aside += [f"broken on purpose: {each.text}; {heal}" for each in breakages(stack.project)]
-    roles = {name: server_role(each) for name, each in standings.items()}
-    return _view(stack, roles, versions, proved, aside, _as_asked_for(stack, versions, ready))
+    return _view(stack, roles, versions, proved, aside, _as_asked_for(stack, versions, now.ready), now.states)
 
 
 def _as_asked_for(
@@ -39,6 +42,14 @@ def _as_asked_for(
     return {**ready, **{name: ReadyAnswer(False, other) for name, other in others.items() if other}}
 
 
+def state_lines(states: Mapping[str, ServerStatus], name: str) -> list[str]:
+    """Why servers are not in their place, a line each; then the command that repairs what does not return by itself."""
+    lines = [f"{node} is {each.text}" for node, each in states.items() if each.reason and not each.is_well]
+    if broken := [node for node, each in states.items() if each.needs_repair]:
+        lines.append(f"{', '.join(broken)}: {repair_step(name)}")
+    return lines
+
+
 def _view(
     stack: Stack,
     roles: Mapping[str, ServerRole | None],
@@ -46,6 +57,7 @@ def _view(
     proved: Sequence[SettingProof] = (),
     aside: Sequence[str] = (),
     ready: Mapping[str, ReadyAnswer] = MappingProxyType({}),
+    states: Mapping[str, ServerStatus] = MappingProxyType({}),
 ) -> StackData:
     """The stack as it is now, with what its servers answered about their roles, versions and settings.
 
@@ -57,7 +69,7 @@ def _view(
             "name": each.node, "term": each.about["term"], "kind": each.kind, "container": each.id,
             "image": each.image, "state": each.state, "health": each.health, "role": roles.get(each.node),
             "version": versions.get(each.node) or each.about["version"],
-            **_ready(ready.get(each.node)),
+            **_ready(ready.get(each.node)), **_server_state(states.get(each.node)),
             "ports": each.about["ports"], "published": [place for node, place in at if node == each.node],
             "proofs": [
                 {"setting": one.setting, "expected": one.expected, "answer": one.answer, "in_effect": one.in_effect}
@@ -75,22 +87,52 @@ def _view(
 def stack_lines(stack: StackData) -> list[str]:
     """One stack for a terminal of 100 columns; a server that is neither writer nor reader has no role.
 
-    Why a node is not ready, and what is broken on purpose, comes below, a line each.
+    What is wrong with a node, what repairs it, and what is broken on purpose, comes below, a line each.
     """
     rows = []
     for node in stack["nodes"]:
-        role = node["role"] or ("" if node["kind"] in ("database", "replica") else node["kind"])
-        ready = {True: "ready", False: "not ready", None: ""}[node["ready"]]
+        role = _role_shown(node)
         version, ports = short_version(node["version"]), ports_text(node["ports"])
-        rows.append([node["name"], version, node["state"], role, ready, ports, _published(node)])
-    table = text_table(["node", "version", "state", "role", "", "ports", "on this host"], rows)
-    late = [f"{node['name']} is not ready: {node['readiness']}" for node in stack["nodes"] if node["ready"] is False]
+        rows.append([node["name"], version, node["state"], role, _state_shown(node), ports, _published(node)])
+    table = text_table(["node", "version", "container", "role", "state", "ports", "on this host"], rows)
+    late = [
+        f"{node['name']} is not ready: {node['readiness']}"
+        for node in stack["nodes"]
+        if node["ready"] is False and node["server_state"] is None
+    ]
     return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *late, *stack["aside"]])]
+
+
+def _role_shown(node: Mapping[str, Any]) -> str:
+    """The role of a server; the kind of any other node. A server that serves nobody is no reader."""
+    if node["kind"] not in ("database", "replica"):
+        return str(node["kind"])
+    return "" if node["server_state"] in OUT_OF_SERVICE else node["role"] or ""
+
+
+def _state_shown(node: Mapping[str, Any]) -> str:
+    """The state of a server in its own words, where it is not what it is to be; else whether the node is ready."""
+    word = node["server_state"]
+    if word is not None and word not in WELL:
+        return str(word)
+    return {True: "ready", False: "not ready", None: ""}[node["ready"]]
 
 
 def _ready(answer: ReadyAnswer | None) -> dict[str, Any]:
     """None of both where nobody was asked: the nodes of a stack that has just become ready."""
     return {"ready": answer.ready if answer else None, "readiness": answer.text if answer else None}
+
+
+def _server_state(state: ServerStatus | None) -> dict[str, Any]:
+    """None where nobody was asked, or the node is no server. ``view``: the members, or the source, that it sees."""
+    if state is None:
+        return {"server_state": None, "reason": None, "view": None, "repair": None}
+    return {
+        "server_state": state.word,
+        "reason": state.reason or None,
+        "view": list(state.view),
+        "repair": state.repair if state.needs_repair else None,
+    }
 
 
 def _published(node: Mapping[str, Any]) -> str:
