@@ -1,4 +1,4 @@
-"""How large the package is, by layer; lengths of functions have limits: `python3 tests/size.py` exits with 1 above one."""
+"""Sizes of the package by layer; lengths of functions have limits: `python3 tests/size.py` exits with 1 above one."""
 
 import ast
 import statistics

@@ -1,5 +1,7 @@
 """fault: breaks nodes of a running stack on purpose, until `heal`."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Annotated
 
 import typer
@@ -7,13 +9,17 @@ import typer
 from sandbox.commands.common import completion
 from sandbox.commands.common.options import Json, Name, Via, chosen, show
 from sandbox.commands.common.running import quiet_stack
+from sandbox.commands.common.viewing import follow
 from sandbox.console import ProgressDisplay
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaker, FaultRequest, Injection, refuse_broken
 from sandbox.faults.common.registry import EXAMPLE, fault_named, names
 from sandbox.finder import parse_options
 from sandbox.run.targets import PATIENT_S, chosen_nodes
+from sandbox.run.watch import Watch
 from sandbox.stack.naming import name_option
+from sandbox.stack.protocol import Note, OnEvent
+from sandbox.stack.stack import Stack
 
 HELP = ("a stack", 13)
 
@@ -25,6 +31,9 @@ def command(
     options: Annotated[list[str] | None, typer.Option(help="Options of the fault: 'away_from=proxies'.")] = None,
     via: Via = None,
     seed: Annotated[int, typer.Option(help="Draws the nodes of one-reader, minority and majority (1).")] = 1,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on printing each change of a server until Ctrl-C.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Break nodes on purpose: crash, hang, cut off, slow down; `heal` ends it."""
@@ -36,7 +45,8 @@ def command(
         stack = quiet_stack(name, progress)
         request = FaultRequest(fault, given, chosen_nodes(stack, target, via, seed, answer_s=PATIENT_S))
         refuse_broken(stack, request)
-        injection = _injected(Breaker(stack), request, name_option(stack.name))
+        with _watched(stack, progress):
+            injection = _injected(Breaker(stack), request, name_option(stack.name))
     option, ms = name_option(stack.name), (injection.ended_ns - injection.began_ns) / 1e6
     if injection.missing:
         known = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
@@ -44,6 +54,17 @@ def command(
     data = {"fault": fault, "options": given, "nodes": list(request.nodes), "ms": round(ms, 1)}
     text = f"{fault} on {', '.join(request.nodes)}: in effect after {ms:.0f} ms"
     show(json, data, [text, f"state  make ps{option}      heal  make heal{option}"])
+    if watch:
+        follow(stack)
+
+
+@contextmanager
+def _watched(stack: Stack, progress: OnEvent) -> Iterator[None]:
+    """Says what changes meanwhile; a stack whose client cannot observe is broken all the same."""
+    with ExitStack() as watching:
+        with suppress(SandboxError):
+            watching.enter_context(Watch(stack, lambda text: progress(Note(text))))
+        yield
 
 
 def _injected(breaker: Breaker, request: FaultRequest, option: str) -> Injection:

@@ -1,10 +1,14 @@
-"""ps: shows one stack, or all stacks of this tool on the engine."""
+"""ps: shows one stack, or all stacks of this tool on the engine; or each change of a stack's servers as it comes."""
 
 import sys
+from typing import Annotated
+
+import typer
 
 from sandbox.commands.common.options import Json, NameOfPs, show
-from sandbox.commands.common.viewing import stack_lines, view_now
+from sandbox.commands.common.viewing import follow, stack_lines, view_now
 from sandbox.console import ProgressDisplay
+from sandbox.errors import SandboxError
 from sandbox.registry import as_typed
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import all_stacks, find_stack
@@ -14,11 +18,20 @@ LOOK_S = 7.0
 """How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s for one that hangs."""
 
 
-def command(name: NameOfPs = None, json: Json = False) -> None:
+def command(
+    name: NameOfPs = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Print each change of a server until Ctrl-C.")] = False,
+    json: Json = False,
+) -> None:
     """Show every stack with its nodes, roles and ports."""
+    if watch and json:
+        raise SandboxError("WATCH and JSON contradict each other", "a watch prints lines", "try: make ps WATCH=1")
     docker = Docker()
     with ProgressDisplay("ps") as progress:
-        stacks = [find_stack(name, progress, docker)] if name else all_stacks(docker)
+        stacks = [find_stack(name, progress, docker)] if name or watch else all_stacks(docker)
+    if watch:
+        follow(stacks[0])
+        return
     for stack in stacks:
         stack.patience_s = LOOK_S
     shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]

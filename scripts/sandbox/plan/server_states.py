@@ -342,7 +342,8 @@ def _channel(row: Row) -> ServerStatus:
         repair: Repair = "rebuild" if code in _BROKEN_RECEIVER else "rejoin"
         return ServerStatus("stopped", f"receiver, error {code}: {message}", view, repair)
     if receiver != "Yes":
-        failed = f", error {code}: {message}" if code not in NO_ERROR else ""
+        # MariaDB says before it what it tries, and how often.
+        failed = f", error {code}: {message.rpartition('message: ')[2]}" if code not in NO_ERROR else ""
         return ServerStatus("connecting", f"to {source}{failed}", view, "wait")
     return _lag(row, source, view)
 

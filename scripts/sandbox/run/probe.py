@@ -4,7 +4,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -21,7 +21,7 @@ CLOCK_LIMIT_S = 5.0
 OPENING_S = 0.025
 """A pool of the probe opens no two connections to an entry closer together; so an outage is known to within this."""
 _CLOCK_QUESTIONS = 5
-_HEADER = '{"probe"'
+HEADER = '{"probe"'
 _MOVED = re.compile(r"\tpooled: \S+ failed, next is (\S+)$")
 
 
@@ -91,9 +91,19 @@ class ClockOffset:
 class RunningProbe:
     """A running probe; every line of its log goes to ``path`` as it arrives. Its methods are safe in any thread."""
 
-    def __init__(self, stack: RunningStack, client: str, plan: ProbePlan, path: Path) -> None:
-        """Raises SandboxError (exit 4) where the client node cannot run it."""
-        self._stack, self._path = stack, path
+    def __init__(
+        self,
+        stack: RunningStack,
+        client: str,
+        plan: ProbePlan,
+        path: Path,
+        on_observed: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """``on_observed``: gets its first line, and each line that names a server's state.
+
+        Raises SandboxError (exit 4) where the client node cannot run it.
+        """
+        self._stack, self._path, self._on_observed = stack, path, on_observed
         names = {*dict(plan.write), *dict(plan.read), *(node.name for node in plan.observe)}
         self._nodes = [node for node in stack.nodes() if node.name in names]
         self._addresses = addresses_of(self._nodes, stack)
@@ -167,8 +177,10 @@ class RunningProbe:
         try:
             with self._path.open("w", encoding="utf-8") as file:
                 for line in self._stream.lines():
-                    if line.startswith(_HEADER) or line[1:2] == "\t":
+                    if line.startswith(HEADER) or line[1:2] == "\t":
                         file.write(line + "\n")
+                        if line.startswith((HEADER, "w\t")):
+                            self._on_observed(line)
                         self._note(line)
                     elif line.strip():  # of Python or of the engine's client, whose errors come along
                         self._last = line.strip()

@@ -35,8 +35,10 @@ from sandbox.run.state import (
     servers_of_group,
 )
 from sandbox.run.trial_result import judge_trial
+from sandbox.run.watch import ChangeLog
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode, followers
+from sandbox.workloads.common.model import Progress
 
 Started = TypeVar("Started")
 TAIL_S = 6.0
@@ -128,7 +130,8 @@ def start_probe(run: Run) -> None:
     with refusals():
         prepare_first(run, run.breaking, trial.schedule.in_time())
     plan = probe_plan(run.stack, session.entry, run.nodes, run.roles, trial, session.seed)
-    run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"))
+    changes = ChangeLog(plan.observe, lambda text: session.on_event(Progress("state", text)))
+    run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"), changes.take)
     run.closing.callback(run.probe.close)
     run.probe.wait_for_writes()
 

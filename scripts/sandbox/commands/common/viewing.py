@@ -1,6 +1,7 @@
 """How commands find and show a running stack: as data, as lines for a terminal, and the last lines of `up`."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -9,6 +10,7 @@ from sandbox.errors import counted
 from sandbox.plan.server_states import OUT_OF_SERVICE, WELL, ServerStatus
 from sandbox.plan.versions import short_version
 from sandbox.report.text import ports_text, text_table
+from sandbox.run.watch import Watch
 from sandbox.stack.access import addresses
 from sandbox.stack.entry import Entries
 from sandbox.stack.journal import breakages
@@ -137,6 +139,12 @@ def _server_state(state: ServerStatus | None) -> dict[str, Any]:
 
 def _published(node: Mapping[str, Any]) -> str:
     return " ".join("{port}={host}:{host_port}".format(**each) for each in node["published"])
+
+
+def follow(stack: Stack) -> None:
+    """Prints each change of a server's role, state or view, with its time (UTC), until Ctrl-C, its regular end."""
+    with suppress(KeyboardInterrupt), Watch(stack, lambda text: print(text, flush=True)) as watch:
+        watch.wait()
 
 
 def show_ready(started: Started, seconds: float, as_json: bool) -> None:

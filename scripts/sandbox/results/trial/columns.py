@@ -94,7 +94,7 @@ class Collected:
         self._parts: dict[str, list[Sequence[NDArray[Any]]]] = defaultdict(list)
         self._kinds: dict[str, Callable[[list[str]], None]] = {
             "i": self._intents, "o": self._outcomes, "r": self._answers, "m": self._misses,
-            "s": self._states, "c": self._times, "n": self._texts, "e": self._end,
+            "s": self._states, "c": self._times, "n": self._texts, "e": self._end, "w": self._changes,
         }  # fmt: skip
 
     def take(self, lines: Iterable[str]) -> None:
@@ -133,6 +133,10 @@ class Collected:
             if not isinstance(answer, dict):
                 raise ValueError(text)
             self.observations[node].append((int(at), answer))
+
+    def _changes(self, lines: list[str]) -> None:
+        """For whoever watches: a server's state in words; nothing is measured by them."""
+        _turned(lines, 4)
 
     def _times(self, lines: list[str]) -> None:
         self.clock |= {token: int(at) for token, at in zip(*_turned(lines, 3), strict=True)}

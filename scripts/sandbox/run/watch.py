@@ -1,0 +1,128 @@
+"""Watches the servers of a running stack: a line for each change of a server's role, state or view, with its time."""
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from sandbox.errors import MachineError, SandboxError
+from sandbox.plan.server_changes import ObservedServer, ServerChange, ServerChanges
+from sandbox.run.probe import HEADER, addresses_of, probe_files
+from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.in_client import end_stream, folder_of, ship
+
+INTERVAL_S = 0.2
+"""How often each server is asked."""
+_LOOK_S = 1.0
+"""How often it looks for containers that have ended, and for addresses that have changed."""
+_END_S = 5.0
+
+
+class ChangeLog:
+    """Turns the lines of observers into lines for the user. Safe in any thread."""
+
+    def __init__(self, servers: Sequence[StackNode], say: Callable[[str], None]) -> None:
+        """``say`` gets a line for each change: ``02:31:07.412  galera1  -  evicted  …`` (UTC)."""
+        counts = {
+            each.group_index: sum(
+                other.group_index == each.group_index and other.kind == "database" for other in servers
+            )
+            for each in servers
+        }
+        self._changes = ServerChanges(
+            [
+                ObservedServer(each.name, each.topology or "single", counts[each.group_index], each.group_index or 0)
+                for each in servers
+            ]
+        )
+        self._say, self._guard = say, threading.Lock()
+        self._began_utc_s = 0.0
+
+    def take(self, line: str) -> None:
+        """A line of the observers: their first one, or ``w<TAB>node<TAB>µs<TAB>what a server answered``."""
+        if line.startswith(HEADER):
+            self._began_utc_s = float(json.loads(line)["began_utc_s"])
+        elif line.startswith("w\t"):
+            _, node, at_us, text = line.split("\t", 3)
+            with self._guard:
+                self._tell(self._began_utc_s + int(at_us) / 1e6, self._changes.take(node, json.loads(text)))
+
+    def ended(self, node: str, state: str) -> None:
+        """A container that has ended, as the engine reports it."""
+        with self._guard:
+            self._tell(datetime.now(UTC).timestamp(), self._changes.container(node, state))
+
+    def _tell(self, at_utc_s: float, changes: Sequence[ServerChange]) -> None:
+        clock = datetime.fromtimestamp(at_utc_s, UTC).strftime("%H:%M:%S.%f")[:-3]
+        for each in changes:
+            self._say(f"{clock}  {each.text}")
+
+
+class Watch:
+    """A context: while it is open, changes are said. Raises SandboxError (exit 4) where the client cannot observe."""
+
+    def __init__(self, stack: RunningStack, say: Callable[[str], None]) -> None:
+        self._stack = stack
+        nodes = stack.nodes()
+        self._client = next((node.name for node in nodes if node.kind == "client"), "client1")
+        self._servers = [each for each in nodes if each.is_server and each.has_container and each.topology]
+        self._log = ChangeLog(self._servers, say)
+        self._ended = threading.Event()
+        self._addresses: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        contents = probe_files()
+        self._addresses = {each.name: "0.0.0.0" for each in self._servers}  # noqa: S104  (a node that is down has none)
+        self._addresses |= addresses_of(self._servers, self._stack)
+        ship(self._stack, self._client, contents)
+        argv = ["python3", f"{folder_of(contents)}/probe_watch.py", json.dumps(self._request())]
+        self._stream = self._stack.stream(self._client, argv)
+        threads = (self._read, self._look)
+        self._threads = [threading.Thread(target=each, name="watch", daemon=True) for each in threads]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        end_stream(self._stream, _END_S)
+        for thread in self._threads:
+            thread.join(_END_S)
+
+    def wait(self) -> None:
+        """Until it is interrupted. Raises SandboxError (exit 4) where it cannot go on."""
+        while not self._ended.wait(_LOOK_S):
+            pass
+        raise MachineError("nothing is watched any more", "the client node has ended", "try: make ps")
+
+    def _request(self) -> dict[str, Any]:
+        observed = [
+            {"node": each.name, "address": self._addresses[each.name], "port": each.port, "topology": each.topology,
+             "family": each.family}
+            for each in self._servers
+        ]  # fmt: skip
+        return {
+            "observe": observed, "observe_interval_s": INTERVAL_S, "schema": "sandbox",
+            "root_file": "/sandbox/root.cnf",
+        }  # fmt: skip
+
+    def _read(self) -> None:
+        for line in self._stream.lines():
+            self._log.take(line)
+        self._ended.set()
+
+    def _look(self) -> None:
+        """Follows containers that end, and those that start with another address."""
+        while not self._ended.wait(_LOOK_S):
+            with suppress(SandboxError):
+                dead = self._stack.dead_nodes()
+                for node, state in dead.items():
+                    if node in self._addresses:
+                        self._log.ended(node, state)
+                alive = [each for each in self._servers if each.name not in dead]
+                for node, address in addresses_of(alive, self._stack).items():
+                    if self._addresses[node] != address:
+                        self._addresses[node] = address
+                        self._stream.send(f"address {node} {address}")
