@@ -5,9 +5,11 @@ import sys
 from sandbox.commands.common import options
 from sandbox.commands.common.request import plan_request
 from sandbox.plan.compose import compose_document, compose_text
+from sandbox.stack.engine import Docker
 from sandbox.stack.naming import DEFAULT_NAME, identity
 from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
+from sandbox.stack.supply import refusal_of_unavailable
 
 HELP = ("before", 4)
 ENGINE = False
@@ -26,7 +28,6 @@ def command(
 ) -> None:
     """Print a profile as a single Compose file."""
     made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external))
-    for node in made.unavailable():
-        print(f"note: {node.choice.reference} is not here and not available", file=sys.stderr)
-        break
+    if refusal := refusal_of_unavailable(made, Docker()):
+        print(f"note: {refusal.what}; {refusal.known}", file=sys.stderr)
     sys.stdout.write(compose_text(compose_document(made, draw_secrets(made), identity(name or DEFAULT_NAME))))

@@ -1,9 +1,13 @@
 """plan: shows everything known about a stack before it starts."""
 
+import sys
+
 from sandbox.commands.common import options
 from sandbox.commands.common.request import plan_request
 from sandbox.report.plan_view import plan_data, plan_lines
+from sandbox.stack.engine import Docker
 from sandbox.stack.planning import planned
+from sandbox.stack.supply import refusal_of_unavailable
 
 HELP = ("before", 3)
 ENGINE = False
@@ -24,3 +28,5 @@ def command(
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
     made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk))
     options.show(json, plan_data(made), plan_lines(made))
+    if refusal := refusal_of_unavailable(made, Docker()):
+        print(f"note: {refusal.what}; {refusal.known}", file=sys.stderr)

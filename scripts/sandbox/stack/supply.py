@@ -48,9 +48,15 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:
     """Raises SandboxError (exit 4) where an image is unavailable, naming what works here instead."""
+    if refusal := refusal_of_unavailable(plan, docker):
+        raise refusal
+
+
+def refusal_of_unavailable(plan: Plan, docker: Docker) -> MachineError | None:
+    """The error that a start of the plan would end with, because an image is unavailable here; else None."""
     choices = {node.choice.reference: node.choice for node in plan.unavailable()}
     if not choices:
-        return
+        return None
     library, available = load_library(), engine_availability(load_lock(), docker)
     instead = nearest_working_profile(plan, library, available)
     exact = [each for each in choices.values() if each.exact and possible_versions(each, library.catalog, available)]
@@ -59,7 +65,7 @@ def refuse_unavailable(plan: Plan, docker: Docker) -> None:
     else:
         works = ", ".join(working_components(library, available))
         known = f"not on the engine, in no registry, without a build in the catalog; terms that work here: {works}"
-    raise MachineError(
+    return MachineError(
         f"not available here: {', '.join(choices)}",
         known,
         f"try: make up PROFILE={instead}" if instead else "try: make list WHAT=versions",
