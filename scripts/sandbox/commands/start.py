@@ -17,4 +17,5 @@ def command(name: Name = None, timeout: Timeout = None) -> None:
     begin = time.monotonic()
     with ProgressDisplay("start") as progress:
         stack = lifecycle.start(quiet_stack(name, progress), progress, timeout)
-    show_ready(Started(stack, stack.roles(), stack.versions()), time.monotonic() - begin, as_json=False)
+    started = Started(stack, stack.roles(), stack.versions())
+    show_ready(started, time.monotonic() - begin, as_json=False)

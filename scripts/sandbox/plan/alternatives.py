@@ -6,7 +6,14 @@ from itertools import islice, product
 
 from sandbox.errors import SandboxError
 from sandbox.plan.grammar import Term, parse
-from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image, series_versions, version_key
+from sandbox.plan.images import (
+    Availability,
+    Catalog,
+    ImageChoice,
+    choose_image,
+    series_versions,
+    version_key,
+)
 from sandbox.plan.library import Component, Library
 from sandbox.plan.model import Plan
 from sandbox.plan.planner import make_plan
@@ -65,7 +72,7 @@ def _with_version(term: Term, name: str, version: str | None) -> Term:
 
 
 def _nearest_versions(term: Term, plan: Plan, catalog: Catalog, available: Availability) -> list[str]:
-    """Where the term asks for an exact version: others of its series that can be had, the nearest first."""
+    """Where a term asks for an exact version: the others of its series, the nearest first."""
     choices = [node.choice for node in plan.unavailable() if node.component.name == term.name]
     if not choices or not term.version or not choices[0].exact:
         return []
@@ -73,23 +80,25 @@ def _nearest_versions(term: Term, plan: Plan, catalog: Catalog, available: Avail
     there = possible_versions(choices[0], catalog, available)
 
     def distance(version: str) -> tuple[list[int], int]:
-        numbers = [abs(number - other) for number, other in zip(version_key(version), wanted, strict=False)]
+        pairs = zip(version_key(version), wanted, strict=False)
+        numbers = [abs(number - other) for number, other in pairs]
         return numbers, len(version)  # a version before the packages of it
 
     return sorted(there, key=distance)
 
 
 def possible_versions(choice: ImageChoice, catalog: Catalog, available: Availability) -> dict[str, str]:
-    """The exact versions of a choice's series that can be had here, the newest first → where from."""
+    """The exact versions of a choice's series that are available, the newest first → where from."""
     known = series_versions(catalog, choice.key, choice.series, available)
     published = known.published if available.registry() else ()
-    found = dict.fromkeys(published, "published") | dict.fromkeys(known.buildable, "can be built here")
+    found = dict.fromkeys(published, "published")
+    found |= dict.fromkeys(known.buildable, "can be built here")
     found |= dict.fromkeys(known.here, "here")
     return {version: found[version] for version in sorted(found, key=version_key, reverse=True)}
 
 
 def versions_text(choice: ImageChoice, catalog: Catalog, available: Availability) -> str:
-    """One clause about them: ``of mariadb 10.11 there are 10.11.19 (here), 10.11.18 (can be built here)``."""
+    """One clause about them: ``of mariadb 10.11 there are 10.11.19 (here), 10.11.18 (published)``."""
     found = possible_versions(choice, catalog, available)
     listed = ", ".join(f"{version} ({where})" for version, where in found.items())
     verb = "is" if len(found) == 1 else "are"

@@ -35,14 +35,15 @@ class Build(Declared):
     suite: str
     package: str
     versions: dict[Text, ExactBuild] = Field(default_factory=dict)
-    """Exact builds, the newest of each suite first. The key is the version of the program, or the package's tag where
-    another package has the same."""
+    """Exact builds, the newest of each suite first. The key is the version of the program, or the
+    package's tag where another package has the same."""
 
     def exact(self, wanted: str) -> ExactBuild | None:
         """The build of an exact version, or of the package with this tag."""
         if wanted in self.versions:
             return self.versions[wanted]
-        return next((each for each in self.versions.values() if package_tag(each.package) == wanted), None)
+        packages = {package_tag(each.package): each for each in self.versions.values()}
+        return packages.get(wanted)
 
     @property
     def newest(self) -> ExactBuild | None:
@@ -51,7 +52,7 @@ class Build(Declared):
 
 
 class VersionSeries(Declared):
-    """One series: its current published version, the published repository (if any), the build (if any)."""
+    """One series: its current published version, the repository of that, its build; either may lack."""
 
     version: Text
     published: str | None = None
@@ -75,7 +76,7 @@ class CatalogImage(Declared):
     users: dict[str, Annotated[str, Field(pattern=USER)]] = Field(default_factory=dict)
     """The same for another repository's images, where it differs: repository → uid:gid."""
     repositories: dict[str, str] = Field(default_factory=dict)
-    """Further repositories with tags of a shape of their own: repository → regular expression of the whole tag."""
+    """Further repositories, with tags of their own shape: repository → expression of a whole tag."""
     series: dict[Text, VersionSeries]
     aliases: dict[str, Text] = Field(default_factory=dict)
     capabilities: dict[str, Capability] = Field(default_factory=dict)
@@ -185,21 +186,26 @@ def built_alias(key: str, series: str, suite: str) -> str:
 
 
 def built_reference(key: str, package: str, suite: str) -> str:
-    """The name of an image built here that contains its package version: ``sandbox/mariadb:11.8.9-ds-4-sid``."""
+    """The name that contains the package version: ``sandbox/mariadb:11.8.9-ds-4-sid``."""
     return f"sandbox/{key}:{package_tag(package)}-{suite}"
 
 
 def choose_image(catalog: Catalog, key: str, asked: str | None, available: Availability) -> ImageChoice:
     """The image of a catalog key in the requested version (None: the default).
 
-    A series is whatever its image is; an exact version is that version, or the choice is ``unavailable``.
+    A series is whatever its image is; an exact version is that version, or it is ``unavailable``.
     Raises SandboxError: exit 2 if the catalog has no such series, exit 5 if it has no such image.
     """
     image = catalog.image(key)
     series, exact = image.resolve(key, asked)
     sources = _Sources(key, image, series, exact, available)
-    found = sources.published_here() or sources.built_here() or sources.pulled() or sources.to_build()
-    return found or sources.unavailable()
+    return (
+        sources.published_here()
+        or sources.built_here()
+        or sources.pulled()
+        or sources.to_build()
+        or sources.unavailable()
+    )
 
 
 @dataclass(frozen=True)
@@ -237,8 +243,9 @@ class _Sources:
         return self._of_build(reference, "local", package)
 
     def pulled(self) -> ImageChoice | None:
-        """A tag that the catalog does not know is pulled only where it cannot be built: it may not exist."""
-        if self.published is None or (self._exact_build() and self.tag not in (self.entry.version, *self.entry.tags)):
+        """A tag that the catalog does not know may not exist: where it can be built, it is."""
+        is_known = self.tag in (self.entry.version, *self.entry.tags)
+        if self.published is None or (self._exact_build() and not is_known):
             return None
         return self._of_published(self.published, "pull") if self.available.registry() else None
 
@@ -273,7 +280,7 @@ class _Sources:
         return built_reference(self.key, build.package, build.suite)
 
     def _exactly_built(self) -> str | None:
-        """The image here of this exact version: the catalog's own build of it first, else the newest package."""
+        """The image here of this exact version: the catalog's build of it, else the newest package."""
         wanted = self._exact_build()
         own = self._reference(wanted) if wanted else None
         if own in self.available.local:
@@ -287,20 +294,35 @@ class _Sources:
         return max(found, key=lambda reference: version_key(found[reference]), default=None)
 
     def _of_published(self, reference: str, source: ImageSource) -> ImageChoice:
-        pinned = _pinned(reference, self.available)
-        user = self.image.user_of(reference)
-        return ImageChoice(self.key, self.series, self.tag, pinned, source, "published", user, self.exact)
+        return ImageChoice(
+            key=self.key,
+            series=self.series,
+            version=self.tag,
+            reference=_pinned(reference, self.available),
+            source=source,
+            origin="published",
+            user=self.image.user_of(reference),
+            exact=self.exact,
+        )
 
     def _of_build(
         self, reference: str, source: ImageSource, package: str | None, wanted: str | None = None
     ) -> ImageChoice:
-        """``package``: the package version in it, as far as that is known; ``wanted``: the one to be built."""
-        version = self._version_of(package)
-        user = self.image.user
-        return ImageChoice(self.key, self.series, version, reference, source, "built", user, self.exact, wanted)
+        """``package``: the package version in it, if that is known; ``wanted``: the one to build."""
+        return ImageChoice(
+            key=self.key,
+            series=self.series,
+            version=self._version_of(package),
+            reference=reference,
+            source=source,
+            origin="built",
+            user=self.image.user,
+            exact=self.exact,
+            package=wanted,
+        )
 
     def _version_of(self, package: str | None) -> str:
-        """The series alone where the package is unknown; the catalog's where it has a numbering of its own (client)."""
+        """Of an unknown package the series; the catalog's where packages are numbered otherwise."""
         if package is None:
             return self.exact or self.series
         version = packaged_version(package)
@@ -317,33 +339,33 @@ class SeriesVersions:
 
 
 def series_versions(catalog: Catalog, key: str, series: str, available: Availability) -> SeriesVersions:
-    """What of a series is on this machine, published as far as the catalog knows, and in its builds."""
+    """What of a series is on this machine, published (as far as the catalog knows), and buildable."""
     image = catalog.image(key)
     entry = image.series[series]
-    repositories = [each for each in (entry.published, *image.repositories) if each]
-    names = {reference.partition("@")[0].rpartition(":")[::2] for reference in available.local}
-    here = {tag for repository, tag in names if repository in repositories and tag != series}
-    here |= {_name_of(package, entry) for name, package in available.packages.items() if _repository(name) == key}
-    exact = list(entry.build.versions) if entry.build else []
-    here = {each for each in here if belongs_to(each, series)}
+    published = [entry.version, *entry.tags] if entry.published else []
+    buildable = list(entry.build.versions) if entry.build else []
+    if entry.build and not entry.published:
+        buildable = buildable or [entry.version]
+    here = _published_here(image, entry, available) | _built_here(key, entry, available)
+    here = {each for each in here if belongs_to(each, series) and each != series}
     if not here and entry.build and built_alias(key, series, entry.build.suite) in available.local:
         here = {entry.version}  # its packages have a numbering of their own
-    return SeriesVersions(
-        here=_newest_first(here),
-        published=_newest_first([entry.version, *entry.tags] if entry.published else []),
-        buildable=_newest_first(exact or ([entry.version] if entry.build and not entry.published else [])),
-    )
+    return SeriesVersions(_newest_first(here), _newest_first(published), _newest_first(buildable))
 
 
-def _repository(reference: str) -> str:
-    """The catalog's key in the name of an image built here."""
-    return reference.removeprefix("sandbox/").partition(":")[0]
+def _published_here(image: CatalogImage, entry: VersionSeries, available: Availability) -> set[str]:
+    repositories = {entry.published, *image.repositories}
+    names = [reference.partition("@")[0].rpartition(":") for reference in available.local]
+    return {tag for repository, _, tag in names if repository in repositories}
 
 
-def _name_of(package: str, entry: VersionSeries) -> str:
-    """How one asks for a package: by the catalog's word for it, or by the version of its program."""
-    known = entry.build.versions.items() if entry.build else []
-    return next((name for name, each in known if each.package == package), packaged_version(package))
+def _built_here(key: str, entry: VersionSeries, available: Availability) -> set[str]:
+    """The words for them by which one asks: the catalog's, or the versions of their programs."""
+    exact = entry.build.versions.items() if entry.build else []
+    names = {each.package: name for name, each in exact}
+    built = available.packages.items()
+    packages = [package for name, package in built if name.startswith(f"sandbox/{key}:")]
+    return {names.get(package, packaged_version(package)) for package in packages}
 
 
 def _newest_first(versions: Iterable[str]) -> tuple[str, ...]:

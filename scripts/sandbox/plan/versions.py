@@ -1,4 +1,4 @@
-"""PURE: versions as Debian's packages, image tags and servers write them, and whether two mean the same."""
+"""PURE: versions as packages, image tags and servers write them, and whether two mean the same."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ _VERSION = re.compile(r"v?(?P<release>\d+(?:\.\d+)*)(?:-(?P<revision>\d+))?")
 
 
 def package_tag(package: str) -> str:
-    """A package version as scripts/build-image writes it in a tag: ``1:11.8.9+ds-4`` → ``11.8.9-ds-4``."""
+    """A package version in a tag, as scripts/build-image writes it: ``1:11.8.9+ds-4`` → ``11.8.9-ds-4``."""
     return _NOT_IN_A_TAG.sub("-", _EPOCH.sub("", package))
 
 
@@ -21,8 +21,9 @@ def packaged_version(package: str) -> str:
 def answers_to(asked: str, reported: str) -> bool:
     """Whether a server that reports this version is the one asked for by an exact version or tag.
 
-    The release decides, and the revision where both give one. Percona's tag ``8.0.36-28.1`` is ``8.0.36-28`` for the
-    server; Oracle's ``8.0.32-1.2.11-server`` is ``8.0.32``, and ``10.11.18`` is ``10.11.18-MariaDB-0+deb12u1``.
+    The release decides, and the revision where both give one. Percona's tag ``8.0.36-28.1`` is
+    ``8.0.36-28`` for the server; Oracle's ``8.0.32-1.2.11-server`` is ``8.0.32``, and ``10.11.18``
+    is ``10.11.18-MariaDB-0+deb12u1``.
     """
     wanted, found = _read(asked), _read(reported)
     if wanted.release != found.release:
@@ -31,7 +32,7 @@ def answers_to(asked: str, reported: str) -> bool:
 
 
 def short_version(reported: str) -> str:
-    """What a table shows of a server's answer: ``10.11.18`` of ``10.11.18-MariaDB-0+deb12u1-log``."""
+    """What a table shows of an answer: ``10.11.18`` of ``10.11.18-MariaDB-0+deb12u1-log``."""
     found = _read(reported)
     return f"{found.release}-{found.revision}" if found.revision else found.release
 

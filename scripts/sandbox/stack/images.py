@@ -56,10 +56,16 @@ def engine_availability(lock: Lock, docker: Docker | None = None, catalog: Catal
     others = sorted(name for name in local - found.keys() if _folder(name, folders))
     if others:
         found |= _read_built(docker.answer("image", "inspect", "--format", _BUILT, *others).stdout)
-    here = {name: each for name, each in found.items() if _folder(name, folders)}
-    outdated = {name for name, each in here.items() if each.recipe != recipe(_folder(name, folders) or "")}
-    packages = {name: each.package for name, each in here.items() if each.package and name not in outdated}
-    return Availability(local - outdated, cache(lambda: registry_reachable(docker)), lock, packages)
+    outdated = set()
+    packages = {}
+    for name, built in found.items():
+        folder = _folder(name, folders)
+        if folder and built.recipe != recipe(folder):
+            outdated.add(name)
+        elif folder and built.package:
+            packages[name] = built.package
+    registry = cache(lambda: registry_reachable(docker))
+    return Availability(local - outdated, registry, lock, packages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +85,13 @@ _BUILT = (
 def _read_built(text: str) -> dict[str, _Built]:
     """Every name of the images that `docker image inspect` printed in the format above."""
     images = map(json.loads, filter(None, text.splitlines()))
-    return {name: _Built(each["recipe"], each.get("package")) for each in images for name in each["tags"] or ()}
+    return {name: _Built(each["recipe"], each["package"]) for each in images for name in each["tags"] or ()}
 
 
 def _folder(name: str, folders: Mapping[str, str]) -> str | None:
     """The folder of images/ that an image's name says it was built from."""
-    repository, _, _ = name.partition(":")
-    return folders.get(repository.removeprefix("sandbox/")) if repository.startswith("sandbox/") else None
+    space, _, rest = name.partition("/")
+    return folders.get(rest.partition(":")[0]) if space == "sandbox" else None
 
 
 def build_folders(catalog: Catalog) -> dict[str, str]:

@@ -155,7 +155,7 @@ class BrokenServerError(NotReadyError):
 
 
 class OtherVersionError(MachineError):
-    """A server reports another version than the exact one that was asked for. ``other``: in words."""
+    """A server reports another version than the exact one requested. ``other``: in words."""
 
     def __init__(self, container: Container, other: str, name_option: str) -> None:
         super().__init__(

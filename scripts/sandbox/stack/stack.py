@@ -131,7 +131,7 @@ class Stack(RunningStack):
         return {name: server_role(answer) for name, answer in self.standings().items()}
 
     def versions(self) -> dict[str, str]:
-        """The versions that the database servers report, asked now; without those that do not answer."""
+        """The versions that the servers report, asked now; without those that do not answer."""
         servers = [node for node in self.members if node.is_server and node.running]
         answers = self._answers([(node.node, node, "version") for node in servers], self.patience_s)
         return {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
@@ -356,7 +356,7 @@ def server_role(answer: str | None) -> ServerRole | None:
 
 
 def other_version(container: Container, reported: str) -> str | None:
-    """The words for a server that reports another version than the exact one asked for; else None."""
+    """The words for a server of another version than the exact one requested; else None."""
     asked = container.about.get("exact")
     if not asked or answers_to(asked, reported):
         return None

@@ -35,7 +35,7 @@ _LAYER = re.compile(r"([0-9a-f]{12}): (Pulling fs layer|Pull complete|Already ex
 def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     """Puts every image of the plan on the engine, a locked one with its digest.
 
-    Returns the plan with the images as they are then: only a build shows which version a series has in it.
+    Returns the plan with the images as they are then: only a build shows which version is in it.
     Raises SandboxError (exit 4) before anything starts where one is unavailable, naming what works here instead.
     """
     refuse_unavailable(plan, docker)
@@ -53,13 +53,14 @@ def refuse_unavailable(plan: Plan, docker: Docker) -> None:
 
 
 def refusal_of_unavailable(plan: Plan, docker: Docker) -> MachineError | None:
-    """The error that a start of the plan would end with, because an image is unavailable here; else None."""
+    """The error with which a start of the plan ends where an image is unavailable; else None."""
     choices = {node.choice.reference: node.choice for node in plan.unavailable()}
     if not choices:
         return None
     library, available = load_library(), engine_availability(load_lock(), docker)
     instead = nearest_working_profile(plan, library, available)
-    exact = [each for each in choices.values() if each.exact and possible_versions(each, library.catalog, available)]
+    exact = [each for each in choices.values() if each.exact]
+    exact = [each for each in exact if possible_versions(each, library.catalog, available)]
     if exact:
         known = "; ".join(versions_text(each, library.catalog, available) for each in exact)
     else:
@@ -142,7 +143,9 @@ class Acquisition:
 
     def _not_pulled(self, choice: ImageChoice, tail: Sequence[str]) -> MachineError:
         what = f"{choice.reference} cannot be pulled"
-        reason = tail[-1].removeprefix("Error response from daemon: ") if tail else "the engine gives no reason"
+        reason = "the engine gives no reason"
+        if tail:
+            reason = tail[-1].removeprefix("Error response from daemon: ")
         if choice.exact is None:
             return MachineError(what, reason, f"try: docker pull {choice.reference}")
         available = engine_availability(load_lock(), self._docker)

@@ -39,9 +39,12 @@ def view_now(stack: Stack, proved: Sequence[SettingProof] = ()) -> StackData:
 def _as_asked_for(
     stack: Stack, versions: Mapping[str, str], ready: Mapping[str, ReadyAnswer]
 ) -> Mapping[str, ReadyAnswer]:
-    """The answers; a server of another version than the one asked for is not ready, whatever else it says."""
-    others = {name: other_version(stack.container(name), version) for name, version in versions.items()}
-    return {**ready, **{name: ReadyAnswer(False, other) for name, other in others.items() if other}}
+    """The answers; a server of another version than the one requested is not ready."""
+    answers = dict(ready)
+    for name, version in versions.items():
+        if other := other_version(stack.container(name), version):
+            answers[name] = ReadyAnswer(False, other)
+    return answers
 
 
 def state_lines(states: Mapping[str, ServerStatus], name: str) -> list[str]:
@@ -61,7 +64,7 @@ def _view(
     ready: Mapping[str, ReadyAnswer] = MappingProxyType({}),
     states: Mapping[str, ServerStatus] = MappingProxyType({}),
 ) -> StackData:
-    """The stack as it is now, with what its servers answered about their roles, versions and settings.
+    """The stack as it is now, with what its servers answered: roles, versions, settings.
 
     The version of a node that was not asked, or did not answer, is its image's.
     """
