@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -148,6 +149,17 @@ def test_output_comes_as_the_server_sends_it(stack: LiveStack, layout: str) -> N
             assert line
         assert process.poll() is None, "the second statement runs"
         process.kill()
+
+
+@pytest.mark.parametrize("layout", ["tab", "json"])
+def test_a_statement_ends_with_its_call(stack: LiveStack, layout: str) -> None:
+    argv = [str(SANDBOX), "sql", "--name", stack.name, "--node", "galera2", "--format", layout]
+    runs = "select count(*) from information_schema.processlist where info like 'select sleep(60%'"
+    with subprocess.Popen([*argv, "-e", "select sleep(60)"], start_new_session=True, stdout=subprocess.PIPE) as process:
+        stack.sql_until("galera2", runs.replace("'", '"'), "1")
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(30) == 130
+    stack.sql_until("galera2", runs.replace("'", '"'), "0")
 
 
 def test_the_first_error_ends_it_unless_forced(stack: LiveStack) -> None:

@@ -38,7 +38,7 @@ class Handed:
         self.fed.append(feed)
         return 3 if "mysql1" in argv else 0
 
-    def entry_point(self, via: str | None) -> Any:
+    def entry_point(self, via: str | None, roles: Any = None) -> Any:
         """Where a word leads."""
         return SimpleNamespace(node=via or "mysql1", via="writer", host=via or "mysql1", port=3306, user="sbtest")
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TypeVar
 
-from sandbox.errors import MachineError
+from sandbox.errors import ExitCode, MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
 Begun = TypeVar("Begun", "Pending", "CommandStream")
@@ -186,15 +186,18 @@ class Docker:
     def hand_over(self, *argv: str, feed: bytes | None = None) -> int:
         """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends.
 
-        ``feed``: its input instead of ours.
+        ``feed``: its input instead of ours. Returns its exit code; 130 after a Ctrl-C, for which the client has 0.
         """
-        before = signal.signal(signal.SIGINT, lambda *_: None)  # a handler, since a child would inherit SIG_IGN
+        interrupts: list[int] = []
+        # A handler, since a child would inherit SIG_IGN.
+        before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
         source = None if feed is None else subprocess.PIPE
         try:
             process = _popen(["docker", *argv], process_group=None, stdin=source)
             if process.stdin and feed is not None:
                 _write_all(process.stdin, feed)
-            return process.wait()
+            code = process.wait()
+            return int(ExitCode.INTERRUPTED) if interrupts else code
         finally:
             signal.signal(signal.SIGINT, before)
 

@@ -10,8 +10,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.stack.access import hand_over_piped
 from sandbox.stack.naming import name_option
-from sandbox.stack.protocol import EntryPoint, Note, OnEvent
+from sandbox.stack.protocol import EntryPoint, Note, OnEvent, ServerRole
 from sandbox.stack.stack import Stack
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def sql(
     SandboxError (exit 2) for an unknown node.
     """
     wanted = options or SqlOptions()
-    entry = stack.entry_point(via)
+    entry = stack.entry_point(via, _roles_without_asking(stack))
     account = login(stack, entry, wanted.user)
     interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
@@ -121,6 +122,12 @@ def sql(
         argv = _session(stack, entry, account, wanted)
         return stack.docker.hand_over("exec", "-it", *_passed_on(account), stack.client.id, *argv)
     return _run(stack, entry, account, wanted, statements)
+
+
+def _roles_without_asking(stack: Stack) -> dict[str, ServerRole | None] | None:
+    """Of a stack's only server, which is meant whatever its role; None of several, which have to be asked."""
+    servers = [each.node for each in stack.members if each.is_server]
+    return {servers[0]: "writer"} if len(servers) == 1 else None
 
 
 def sql_on_all(stack: Stack, statements: str, options: SqlOptions | None = None) -> int:
@@ -180,7 +187,7 @@ def _run(
     else:
         binary = options.binary_mode or (feed is not None and needs_binary_mode(feed))
         argv = [*_session(stack, entry, account, options), *_layout(options), *(["--binary-mode"] if binary else [])]
-    return stack.docker.hand_over("exec", "-i", *_passed_on(account), stack.client.id, *argv, feed=feed)
+    return hand_over_piped(stack.docker, stack.client.id, argv, feed, _passed_on(account))
 
 
 def needs_binary_mode(content: bytes) -> bool:

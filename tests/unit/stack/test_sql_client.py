@@ -50,6 +50,12 @@ def test_sql_reads_its_input_and_prints_as_it_comes(docker: FakeDocker) -> None:
     assert notes(events) == [], "root is what one expects on a server"
 
 
+def test_the_only_server_is_meant_whatever_its_role(docker: FakeDocker) -> None:
+    docker.on("sh /sandbox/probe role", answer("reader\n"))
+    assert sql(running_stack(docker, "mysql"), None, Events()) == 0
+    assert "mysql1" in docker.calls[-1] and not [call for call in docker.calls if "role" in call], "that takes a while"
+
+
 def test_sql_through_a_proxy_is_the_applications_user_and_says_so(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+balancer")
     sql(stack, None, events := Events())

@@ -27,6 +27,7 @@ JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?")
 QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
 """What a field of CSV needs quotes for (RFC 4180), and an empty text, since an empty field is NULL."""
 FLUSH_S = 0.05
+INTERRUPTED = 130
 
 Cell = Any
 """bytes of a binary value, else str; None is NULL."""
@@ -116,19 +117,15 @@ def say(pieces: Iterator[str]) -> None:
 def main() -> int:
     """Exit code 1 where a statement, or the connection, fails."""
     request = json.loads(sys.argv[1])
-    if request["file"]:
-        account = {"read_default_file": request["file"]}
-    else:
-        account = {"user": request["user"], "password": os.environ.get("MYSQL_PWD", "")}
     statements = sys.stdin.buffer.read()
     try:
-        connection = pymysql.connect(
-            host=request["host"], port=request["port"], **account, charset="utf8mb4", autocommit=None, conv={},
-            client_flag=CLIENT.MULTI_STATEMENTS, cursorclass=SSCursor,
-        )  # fmt: skip
-        with connection, connection.cursor() as cursor:
-            cursor.execute(statements)  # type: ignore[arg-type]  # it takes bytes as they are
-            say(results(cursor, request))
+        with connected(request) as connection, connection.cursor() as cursor:
+            try:
+                cursor.execute(statements)  # type: ignore[arg-type]  # it takes bytes as they are
+                say(results(cursor, request))
+            except KeyboardInterrupt:
+                end_query(request, connection.thread_id())  # type: ignore[no-untyped-call]
+                os._exit(INTERRUPTED)  # what the server still sends is not waited for
     except (pymysql.MySQLError, OSError) as error:
         sys.stdout.buffer.flush()
         code, text = error.args if len(error.args) == 2 else ("", str(error))
@@ -137,6 +134,24 @@ def main() -> int:
     finally:
         sys.stdout.buffer.flush()
     return 0
+
+
+def connected(request: dict[str, Any]) -> "pymysql.Connection[SSCursor]":
+    """A connection that takes several statements as one text, and gives values as the server writes them."""
+    if request["file"]:
+        account = {"read_default_file": request["file"]}
+    else:
+        account = {"user": request["user"], "password": os.environ.get("MYSQL_PWD", "")}
+    return pymysql.connect(
+        host=request["host"], port=request["port"], **account, charset="utf8mb4", autocommit=None, conv={},
+        client_flag=CLIENT.MULTI_STATEMENTS, cursorclass=SSCursor,
+    )  # fmt: skip
+
+
+def end_query(request: dict[str, Any], thread: int) -> None:
+    """Ends what a connection runs, as the command-line client does."""
+    with connected(request) as other, other.cursor() as cursor:
+        cursor.execute(f"kill query {thread}")
 
 
 if __name__ == "__main__":
