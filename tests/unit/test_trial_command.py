@@ -1,11 +1,14 @@
 """make trial: what it asks for, and what its exit code says."""
 
 import json
-from types import SimpleNamespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from sandbox.commands import bench as bench_command
 from sandbox.commands import trial
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.places import RESULTS
@@ -129,3 +132,26 @@ def test_it_prints_the_table_or_the_record(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.endswith("results/x/runs/bench.1\n")
     trial.command(fault="server-crash", json=True)
     assert json.loads(capsys.readouterr().out)["cell"] == "bench"
+
+
+@pytest.mark.parametrize("command", [bench_command, trial], ids=["bench", "trial"])
+def test_a_measurement_marks_its_stack_once_the_snapshot_of_it_is_taken(
+    monkeypatch: pytest.MonkeyPatch, command: ModuleType
+) -> None:
+    """A stack that is marked as changed before is not kept: the next start would take longer."""
+    order: list[str] = []
+
+    @contextmanager
+    def measuring(_: Any) -> Iterator[None]:
+        order.append("the snapshot is taken")
+        yield
+
+    def bench(*_: Any) -> tuple[Record, SimpleNamespace]:
+        order.append("measured")
+        return sample_record(), SimpleNamespace(path=RESULTS / "x")
+
+    monkeypatch.setattr(command, "measuring", measuring)
+    monkeypatch.setattr(command, "quiet_stack", lambda *_: order.append("marked"))
+    monkeypatch.setattr(command, "bench", bench)
+    command.command(**({"fault": "server-crash"} if command is trial else {}))
+    assert order == ["the snapshot is taken", "marked", "measured"]

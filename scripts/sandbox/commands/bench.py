@@ -16,7 +16,6 @@ from sandbox.places import RESULTS
 from sandbox.results.record import Record
 from sandbox.run.bench import EXIT_CODES, bench
 from sandbox.run.state import BenchRequest
-from sandbox.stack.protocol import RunningStack
 from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.registry import EXAMPLE, resolve_workload
@@ -36,9 +35,11 @@ def bench_request(workload: str, options: Sequence[str], given: Mapping[str, obj
     return BenchRequest(named, parameters, command=tuple(sys.argv), **more)
 
 
-def run(stack: RunningStack, request: BenchRequest, as_json: bool) -> int:
-    """Measures, prints the table or the record, and returns the exit code."""
+def run(name: str | None, request: BenchRequest, as_json: bool) -> int:
+    """Measures a stack, prints the table or the record, and returns the exit code."""
     with BenchLine("bench") as line, measuring(lambda text: line(Progress("snapshot", text))):
+        with ProgressDisplay("bench") as progress:
+            stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
         record, result = bench(stack, request, RESULTS, line)
     _print(record, result.path, as_json)
     return int(EXIT_CODES[record.status])
@@ -95,6 +96,4 @@ def command(
         "threads": threads, "seconds": seconds, "warmup_s": warmup,
         "tables": tables, "rows_per_table": rows, "distribution": dist, "rate_per_s": rate,
     }  # fmt: skip
-    with ProgressDisplay("bench") as progress:
-        stack = quiet_stack(name, progress)
-    return run(stack, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)
+    return run(name, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

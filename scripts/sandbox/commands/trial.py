@@ -57,9 +57,9 @@ def command(
     )
     given = {"threads": threads}
     request = bench_request(workload or NO_LOAD, (), given, via=via, seed=seed, trial=trial)
-    with ProgressDisplay("trial") as progress:
-        stack = quiet_stack(name, progress)
     with BenchLine("trial") as line, measuring(lambda text: line(Progress("snapshot", text))):
+        with ProgressDisplay("trial") as progress:
+            stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
         record, result = bench(stack, request, RESULTS, line)
     _print(record, f"{result.path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}", json)
     failed = any(check.verdict == "fail" for check in record.checks)

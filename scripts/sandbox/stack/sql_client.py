@@ -119,7 +119,7 @@ def sql(
     _ask_password(account)
     if interactive:
         _refuse_typed(wanted)
-        argv = _session(stack, entry, account, wanted)
+        argv = [*_session(stack, entry, account, wanted), "--binary-as-hex"]
         return stack.docker.hand_over("exec", "-it", *_passed_on(account), stack.client.id, *argv)
     return _run(stack, entry, account, wanted, statements)
 

@@ -39,7 +39,8 @@ def test_sql_takes_the_terminal(docker: FakeDocker, monkeypatch: pytest.MonkeyPa
     sql(running_stack(docker, "mysql+replica1"), "replica1", events := Events())
     command = docker.calls[-1]
     assert command[:2] == ("exec", "-it")
-    assert command[3:] == ("mysql", "--defaults-file=/sandbox/root.cnf", "-h", "replica1", "-P", "3306")
+    assert command[3:-1] == ("mysql", "--defaults-file=/sandbox/root.cnf", "-h", "replica1", "-P", "3306")
+    assert command[-1] == "--binary-as-hex", "raw bytes are no text for a terminal"
     assert notes(events) == ["replica1 of the stack 'default' (replica1:3306), as root"]
 
 
