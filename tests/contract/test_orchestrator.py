@@ -1,43 +1,79 @@
-"""Orchestrator: it is ready once it has seen every server and how they replicate."""
+"""Orchestrator: it is ready once it has seen every server and how they replicate now."""
 
 import json
 import os
 import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from contract import stacks
+from sandbox.plan.probes import ready_commands
+from sandbox.plan.templates import PLACEHOLDER, node_context
 
 SOURCE = {"Key": {"Hostname": "mysql1"}, "Version": "8.4.11", "ReplicationDepth": 0, "IsLastCheckValid": True}
 REPLICA = {**SOURCE, "Key": {"Hostname": "replica1"}, "ReplicationDepth": 1}
+FOLLOWS = "*** 1. row ***\\n  Source_Host: mysql1\\n  Replica_IO_Running: Yes"
+DETACHED = {**SOURCE, "Key": {"Hostname": "replica1"}}
 
 
-def answer(instances: list[dict[str, Any]], folder: Path) -> str:
-    """What its readiness command prints where `curl` gets these instances."""
-    node = stacks.plan("mysql@8.4+replica1+orchestrator").node("orchestrator1")
-    assert node.ready and node.ready.command
-    (folder / "curl").write_text(f"#!/bin/sh\ncat {folder}/answer\n", encoding="utf-8")
-    (folder / "curl").chmod(0o755)
-    (folder / "answer").write_text(json.dumps(instances, separators=(",", ":")), encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-    ran = subprocess.run(node.ready.command, capture_output=True, text=True, env=environment, check=False)
-    return ran.stdout.strip()
+@contextmanager
+def serving(instances: list[dict[str, Any]]) -> Iterator[int]:
+    """The port of a server that answers what Orchestrator would."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(instances, separators=(",", ":")).encode())
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (its name there)
+            """Prints nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
 
 
-def test_it_is_ready_when_all_servers_and_their_replication_are_seen(tmp_path: Path) -> None:
-    health = str(stacks.document("mysql@8.4+replica1+orchestrator"))
-    assert answer([SOURCE, REPLICA], tmp_path) == "2 servers seen, and replication"
-    assert "2 servers seen, and replication" in health
-    assert "1 servers seen, and replication" not in str(stacks.document("mysql@8.4+orchestrator"))
+def answer(instances: list[dict[str, Any]], folder: Path, follows: str = "replica1") -> tuple[bool, str]:
+    """Whether it is ready, and what its question prints, where Orchestrator lists these instances.
+
+    ``follows``: the server that has a source, by its own words.
+    """
+    plan = stacks.plan("mysql@8.4+replica1+orchestrator")
+    node = plan.node("orchestrator1")
+    assert node.ready
+    (folder / "mariadb").write_text(
+        f"#!/bin/sh\n[ \"$3\" != {follows or 'nobody'} ] || printf '{FOLLOWS}\\n'\n", encoding="utf-8"
+    )
+    (folder / "mariadb").chmod(0o755)
+    with serving(instances) as port:
+        script = ready_commands(node.ready, node, plan, node_context(plan, node, PLACEHOLDER))
+        script = script.replace("/dev/tcp/orchestrator1/3000", f"/dev/tcp/127.0.0.1/{port}")
+        environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+        ran = subprocess.run(["bash"], input=script, capture_output=True, text=True, env=environment, check=False)
+    return ran.returncode == 0, ran.stdout.strip()
 
 
-def test_a_server_that_was_not_asked_yet_is_not_seen(tmp_path: Path) -> None:
-    assert answer([{**SOURCE, "Version": "Unknown"}, REPLICA], tmp_path) == "1 servers seen, and replication"
-
-
-def test_a_server_that_does_not_answer_is_not_seen(tmp_path: Path) -> None:
-    assert answer([{**SOURCE, "IsLastCheckValid": False}, REPLICA], tmp_path) == "1 servers seen, and replication"
-
-
-def test_replication_that_it_cannot_read_is_not_seen(tmp_path: Path) -> None:
-    assert answer([SOURCE, {**REPLICA, "ReplicationDepth": 0}], tmp_path) == "2 servers seen"
+@pytest.mark.parametrize(
+    ("instances", "follows", "ready", "said"),
+    [
+        ([SOURCE, REPLICA], "replica1", True, "2 servers seen, and replication"),
+        ([{**SOURCE, "Version": "Unknown"}, REPLICA], "replica1", False, "1 servers seen, and replication"),
+        ([{**SOURCE, "IsLastCheckValid": False}, REPLICA], "replica1", False, "1 servers seen, and replication"),
+        ([SOURCE, {**REPLICA, "ReplicationDepth": 0}], "replica1", False, "2 servers seen"),
+        # After a failover of the only replica nobody follows anybody, and the old source is back.
+        ([SOURCE, DETACHED], "", True, "2 servers seen"),
+        ([SOURCE, DETACHED], "mysql1", False, "2 servers seen"),
+    ],
+)
+def test_it_is_ready_when_it_sees_all_servers_and_the_replication_that_they_have(
+    tmp_path: Path, instances: list[dict[str, Any]], follows: str, ready: bool, said: str
+) -> None:
+    assert answer(instances, tmp_path, follows) == (ready, said)

@@ -45,7 +45,7 @@ class ServerChange:
 
 
 class ServerChanges:
-    """Keeps what is known of each server, and tells what a further observation changes."""
+    """Keeps what is known of each server, and finds what a further observation changes."""
 
     def __init__(self, servers: Sequence[ObservedServer]) -> None:
         self._servers = {each.node: each for each in servers}
@@ -81,7 +81,10 @@ class ServerChanges:
 
     def _changes(self, group: int) -> list[ServerChange]:
         facts = {node: each for node, each in self._facts.items() if self._servers[node].group == group}
-        now = [ServerChange(node, self._role(node, state), state) for node, state in server_states(facts).items()]
+        now = [
+            ServerChange(node, self._role(node, state), state)
+            for node, state in server_states(facts, at_once=False).items()
+        ]
         changed = [each for each in now if each.news != self._known.get(each.node)]
         self._known |= {each.node: each.news for each in changed}
         return changed

@@ -1,7 +1,7 @@
 """The state of a database server in the words of its field, from what it and its peers say. Asks nobody."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -118,17 +118,20 @@ def differs(code: str) -> bool:
     return code.isdigit() and int(code) in _DATA_DIFFERS
 
 
-def server_states(facts: Mapping[str, ServerFacts]) -> dict[str, ServerStatus]:
-    """Node → its state, for the servers of one group."""
+def server_states(facts: Mapping[str, ServerFacts], at_once: bool = True) -> dict[str, ServerStatus]:
+    """Node → its state, for the servers of one group.
+
+    ``at_once``: all were asked at the same time; else views that differ may be no more than the one before and the one
+    after a change.
+    """
     alone = {node: state_of(each) for node, each in facts.items()}
-    among: dict[str, Callable[[str, Mapping[str, ServerStatus]], ServerStatus]] = {
-        "galera": _among_galera_peers,
-        "gr": _among_members,
-    }
-    return {
-        node: among[each.topology](node, alone) if each.topology in among else alone[node]
-        for node, each in facts.items()
-    }
+    found = dict(alone)
+    for node, each in facts.items():
+        if each.topology == "galera":
+            found[node] = _with_joiners(node, alone)
+        if at_once and each.topology in ("galera", "gr"):
+            found[node] = _with_split(node, found[node], alone)
+    return found
 
 
 def state_of(facts: ServerFacts) -> ServerStatus:
@@ -216,15 +219,15 @@ def _progress(log: str) -> str:
     return _silent(ServerFacts("galera", log=log)).reason
 
 
-def _among_galera_peers(node: str, states: Mapping[str, ServerStatus]) -> ServerStatus:
-    """A state with what its peers add: a donor without a joiner, members whose views differ."""
+def _with_joiners(node: str, states: Mapping[str, ServerStatus]) -> ServerStatus:
+    """A donor serves those who join; one without them was desynced by hand, or by a backup."""
     own = states[node]
+    if own.word != "donor":
+        return own
     joiners = [name for name, each in states.items() if each.word in ("joiner", "starting", "waiting")]
-    if own.word == "donor":
-        if not joiners:
-            return replace(own, word="desynced", reason=own.reason or "it serves no joiner now")
-        return replace(own, reason=", ".join(filter(None, (f"for {', '.join(joiners)}", own.reason))))
-    return _with_split(node, states, lambda each: each.word == "synced" or each.word.endswith(" members"))
+    if not joiners:
+        return replace(own, word="desynced", reason=own.reason or "it serves no joiner now")
+    return replace(own, reason=", ".join(filter(None, (f"for {', '.join(joiners)}", own.reason))))
 
 
 def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
@@ -264,25 +267,22 @@ def state_of_rest(size: int, members: int) -> str:
     return f"{size} of {members} members"
 
 
-def _among_members(node: str, states: Mapping[str, ServerStatus]) -> ServerStatus:
-    """A state with what its peers add: members whose views differ."""
-    return _with_split(node, states, lambda each: each.word == "ONLINE" or each.word.endswith(" members"))
-
-
-def _with_split(
-    node: str, states: Mapping[str, ServerStatus], is_member: Callable[[ServerStatus], bool]
-) -> ServerStatus:
-    """Members that are both well and see different others: each with what the others see."""
-    own = states[node]
-    if not is_member(own):
+def _with_split(node: str, own: ServerStatus, states: Mapping[str, ServerStatus]) -> ServerStatus:
+    """Members that are well and see different others: each with what the others see."""
+    if not _serves(own):
         return own
-    others = {name: each for name, each in states.items() if name != node and is_member(each) and each.view}
-    apart = {name: each for name, each in others.items() if own.view and {*each.view} != {*own.view}}
+    others = {name: each for name, each in states.items() if name != node and _serves(each)}
+    apart = {name: each for name, each in others.items() if {*each.view} != {*own.view}}
     if not apart:
         return own
     seen = "; ".join(f"{name} sees {', '.join(each.view)}" for name, each in apart.items())
     reason = f"views differ: sees {', '.join(own.view)}; {seen}"
     return replace(own, word="split view", reason=reason, repair="wait")
+
+
+def _serves(state: ServerStatus) -> bool:
+    """Whether a member of a cluster serves clients, and says whom it sees."""
+    return bool(state.view) and (state.is_well or state.word.endswith(" members"))
 
 
 def _addresses(text: str) -> tuple[str, ...]:

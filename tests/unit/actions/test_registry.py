@@ -14,7 +14,7 @@ from sandbox.errors import ExitCode, SandboxError
 
 def test_every_file_is_an_action_of_its_name() -> None:
     files = {path.stem.replace("_", "-") for path in Path(promote_module.__file__).parent.glob("*.py")}
-    expected = "promote rejoin rolling-restart switchover join force-quorum rolling-upgrade"
+    expected = "promote rejoin rolling-restart switchover join force-quorum rolling-upgrade repair"
     assert set(action_names()) == files - {"--init--"} == {*expected.split()}
     assert action_files()["promote"] is Promote
 

@@ -198,6 +198,7 @@ LINES = {
     "r": r"(writer|reader)\t\d+\t\d+\t\d+\t(ok|failed)\t\S+\t\S+\t\d+\t(-|\d+:\d+(,\d+:\d+)*)\t(-|\d+(,\d+)*)",
     "m": r"(pooled|fresh|writer|reader)\t\d+",
     "s": r"[^\t]+\t\d+\t\{[^\t]*\}",
+    "w": r"[^\t]+\t\d+\t\{[^\t]*\}",
     "c": r"\S+\t\d+",
     "n": r"\d+\t[^\t]+",
     "e": r"\d+",

@@ -1,5 +1,6 @@
 """The failover probe's observers: what they ask each kind of server, and what is news."""
 
+import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ def observer(server: FakeServer, topology: str, family: str) -> Any:
 @pytest.mark.parametrize(
     ("topology", "family", "statement", "answer", "seen"),
     [
-        ("gr", "mysql", "SELECT MAX", (("role", "state", "view"), [("PRIMARY", "ONLINE", 3)]),
+        ("gr", "mysql", "SELECT MAX", (("role", "state", "view", "members"), [("PRIMARY", "ONLINE", 3, "gr1 ONLINE")]),
          {"role": "PRIMARY", "state": "ONLINE", "view": 3}),
         ("galera", "mariadb", "SHOW GLOBAL STATUS", (("Variable_name", "Value"), [
             ("wsrep_cluster_status", "Primary"), ("wsrep_local_state_comment", "Synced"), ("wsrep_cluster_size", "3")]),
@@ -74,3 +75,51 @@ def test_a_line_of_an_observer_is_due_at_news_and_after_a_second() -> None:
     assert observers.is_news((0, answer), 1_000_000, answer)
     for changed in ({"read_only": 1}, {"role": "PRIMARY"}, {"error": "2003: gone"}, {"last_op": 8}, {"view": 2}):
         assert observers.is_news((0, answer), 100_000, {**answer, **changed})
+
+
+class Times:
+    """A clock and an end: so many questions, one each 100 ms."""
+
+    def __init__(self, questions: int) -> None:
+        self.left, self.now_us = questions, 0
+
+    def __call__(self) -> int:
+        return self.now_us
+
+    def wait(self, _: float) -> bool:
+        self.left, self.now_us = self.left - 1, self.now_us + 100_000
+        return self.left < 0
+
+
+def test_what_names_a_state_is_a_line_where_it_changes(servers: FakeServers) -> None:
+    (a,) = servers.add("a")
+    columns = ("Source_Host", "Replica_IO_Running", "Replica_SQL_Running", "Last_SQL_Errno", "Seconds_Behind_Source")
+    a.answers = {
+        "SHOW REPLICA STATUS": (columns, [("mysql1", "Yes", "Yes", 0, 9)]),
+        "SELECT @@global.read_only": (("read_only",), [(1,)]),
+    }
+    lines: list[tuple[Any, ...]] = []
+    watched = observers.Observer(
+        {"node": "a", "address": "a", "port": 3306, "topology": "single", "family": "mysql"},
+        {"user": "root", "password": "", "database": "sandbox"},
+        {"a": "a"},
+        ledger=False,
+    )
+    times = Times(3)
+    watched.follow(0.1, lambda *fields: lines.append(fields), times, times)
+    a.fails = {"SHOW": 1927}
+    again = Times(2)
+    watched.follow(0.1, lambda *fields: lines.append(fields), again, again)
+    seen = [json.loads(line[3]) for line in lines if line[0] == "w"]
+    channel = {
+        "Source_Host": "mysql1", "Replica_IO_Running": "Yes", "Replica_SQL_Running": "Yes", "Last_SQL_Errno": "0",
+        "Seconds_Behind_Source": "8",
+    }  # fmt: skip
+    assert seen == [{"channels": [channel], "read_only": 1}, {"error": "1927: error 1927"}]
+
+
+def test_what_names_the_state_of_a_cluster_member(servers: FakeServers) -> None:
+    rows = [{"Variable_name": "wsrep_local_state_comment", "Value": "Inconsistent"}]
+    assert observers.facts("galera", rows) == {"status": {"wsrep_local_state_comment": "Inconsistent"}}
+    member = {"role": "PRIMARY", "state": "ONLINE", "view": 1, "members": None}
+    assert observers.facts("gr", [member]) == {"status": {"role": "PRIMARY", "state": "ONLINE", "members": ""}}

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,10 +64,59 @@ def test_a_server_that_stands_aside_has_its_reason_shown(docker: FakeDocker) -> 
     stack = running_stack(docker, "mysql+replica1")
     docker.on("mysql1 sh /sandbox/probe role", answer("detached: read-only and follows nobody\n"))
     docker.on("replica1 sh /sandbox/probe role", answer("reader, caught up\n"))
+    docker.on("sh /sandbox/probe state", answer(""))
     shown = view_now(stack)
     roles = {node["name"]: node["role"] for node in shown["nodes"]}
     assert (roles["mysql1"], roles["replica1"]) == (None, "reader")
-    assert stack_lines(shown)[-1].strip() == "mysql1 is detached: read-only and follows nobody"
+    assert [line.strip() for line in stack_lines(shown)[-2:]] == [
+        "mysql1 is detached: read-only and follows nobody",
+        "mysql1: make heal REPAIR=1 repairs it",
+    ]
+    data = {node["name"]: (node["server_state"], node["reason"], node["repair"]) for node in shown["nodes"]}
+    assert data["mysql1"] == ("detached", "read-only and follows nobody", "rejoin")
+    assert data["replica1"] == ("running", None, None) and data["client1"] == (None, None, None)
+
+
+ROW = "*************************** 1. row ***************************\n"
+STOPPED = f"{ROW}Source_Host: mysql1\nReplica_IO_Running: Yes\nReplica_SQL_Running: No\nLast_SQL_Errno: 1032\n"
+
+
+def test_a_stopped_replica_is_called_so_with_its_error_and_what_repairs_it(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1", name="a")
+    docker.on("replica1 sh /sandbox/probe state", answer(f"{STOPPED}Last_SQL_Error: Can't find record in 'c'\n"))
+    docker.on("replica1 sh /sandbox/probe ready", answer("receiver Yes, applier No\n", code=1))
+    docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
+    shown = view_now(stack)
+    lines = [line.strip() for line in stack_lines(shown)]
+    assert next(line for line in lines if line.startswith("replica1")).split()[:4] == [
+        "replica1", "running", "reader", "stopped",
+    ]  # fmt: skip
+    assert lines[-2:] == [
+        "replica1 is stopped: applier, error 1032: Can't find record in 'c'",
+        "replica1: make heal NAME=a REPAIR=1 repairs it",
+    ]
+
+
+def test_the_log_of_this_life_says_why_a_member_has_left(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "cluster3")
+    docker.on("cluster2 sh /sandbox/probe state", answer("state\tERROR\n"))
+    docker.on("^inspect --format .*StartedAt", answer("2026-11-29T02:14:09.1Z\n"))
+    docker.on("^logs ", answer("Plugin group_replication reported: 'Member was expelled from the group due to x'\n"))
+    state = stack.server_states()["cluster2"]
+    assert state.text == "expelled: Member was expelled from the group due to x"
+    (asked,) = docker.called("logs")
+    assert asked[1:3] == ("--since", "2026-11-29T02:14:09.1Z")
+
+
+def test_a_server_that_its_proxy_reattaches_needs_no_repair(docker: FakeDocker) -> None:
+    stack = running_stack(docker, "mysql+replica1+balancer")
+    docker.on("mysql1 sh /sandbox/probe role", answer("detached: follows nobody\n"))
+    docker.on("sh /sandbox/probe state", answer(""))
+    balancer = stack.container("balancer1")
+    stack.members[stack.members.index(balancer)] = replace(balancer, about={**balancer.about, "rejoins": "auto_rejoin"})
+    state = stack.server_states()["mysql1"]
+    assert state.text == "detached: follows nobody; balancer1 makes it follow the writer again (auto_rejoin)"
+    assert not state.needs_repair
 
 
 def test_a_stopped_server_is_not_asked(docker: FakeDocker) -> None:
@@ -180,7 +230,7 @@ def test_what_is_not_ready_and_what_is_broken_on_purpose_is_a_line_each(docker: 
     shown = view_now(stack)
     assert [node["readiness"] for node in shown["nodes"]] == ["writer", "5 s behind", "ready yes"]
     title, head, *rows = [line.strip() for line in stack_lines(shown)]
-    assert (title, head.split()[:3]) == ("a   mysql+replica1", ["node", "version", "state"])
+    assert (title, head.split()[:3]) == ("a   mysql+replica1", ["node", "version", "container"])
     assert rows[0].split()[:5] == ["mysql1", "9.7.5", "running", "writer", "ready"]
     assert rows[1].split()[:3] == ["replica1", "9.7.2", "running"] and " not ready " in rows[1]
     assert [node["version"] for node in shown["nodes"]] == ["9.7.5-log", "9.7.2", "1"]

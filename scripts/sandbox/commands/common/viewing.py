@@ -103,7 +103,7 @@ def stack_lines(stack: StackData) -> list[str]:
     late = [
         f"{node['name']} is not ready: {node['readiness']}"
         for node in stack["nodes"]
-        if node["ready"] is False and node["server_state"] is None
+        if node["ready"] is False and node["server_state"] in (None, *WELL)
     ]
     return [f"{stack['name']}   {stack['profile']}", *(f"  {line}" for line in [*table, *late, *stack["aside"]])]
 
