@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from integration.live import LiveStack, live_stack, run, sandbox
+from integration.live import BREAKS_REPLICAS, LiveStack, live_stack, run, sandbox
 
 pytestmark = [pytest.mark.docker, pytest.mark.own_stack, pytest.mark.long]
 
@@ -60,6 +60,21 @@ def test_a_lost_majority_is_given_up_and_joins_again(profile: str) -> None:
         assert len(loss["nodes"]) == 2 and not forced["refused"]
         assert forced["began_ms"] < loss["began_ms"] + record["metrics"]["rto_ms"] < loss["healed_ms"]
         assert record["trial"]["ledger"]["lost"]["count"] == 0
+        if profile.startswith("gr"):
+            both_secondaries_out(stack)
+
+
+def both_secondaries_out(stack: LiveStack) -> None:
+    """MySQL Bug#102586 leaves a group of one."""
+    (primary,) = stack.writers()
+    stack.sql(primary, BREAKS_REPLICAS)
+    refused = sandbox("heal", "-n", stack.name, check=False)
+    assert refused.returncode == 4
+    what, others, _ = refused.stderr.splitlines()[-3:]
+    assert "error 1032" in what + others and "do not come back by themselves" in others
+    repaired = sandbox("heal", "-n", stack.name, "--repair").stdout
+    assert repaired.count(f"its data is a clone of {primary}'s") == 2
+    assert {node["server_state"] for node in stack.data() if node["kind"] == "database"} == {"ONLINE"}
 
 
 def test_galera_restarts_inside_a_partition_and_beside_a_paused_node() -> None:

@@ -178,10 +178,39 @@ def test_a_killed_trial_leaves_nothing_broken(stack: LiveStack) -> None:
 
 
 @pytest.mark.long
-def test_heal_restarts_a_member_that_has_left_its_cluster_for_good(stack: LiveStack) -> None:
+def test_a_member_that_has_left_its_cluster_is_named_and_repaired(stack: LiveStack) -> None:
     stack.sql("galera2", "set global wsrep_cluster_address = ''")  # as after a hang that its provider gives up on
-    healed = sandbox("heal", "-n", stack.name)
-    assert "galera2 has left its cluster and does not return by itself: restarting it" in healed.stderr
+    named_and_repaired(stack, "galera2 is left: ", "galera2 was left: restarted")
+
+
+def test_a_member_that_was_voted_out_is_named_and_repaired(stack: LiveStack) -> None:
+    """A row that it lacks: its applier fails, and the others vote it out."""
+    stack.sql("galera1", "create table sbtest.voted (id int primary key); insert into sbtest.voted values (1)")
+    stack.sql_until("galera2", "select id from sbtest.voted", "1")
+    stack.sql("galera2", "set session wsrep_on = off; delete from sbtest.voted")
+    stack.sql("galera1", "delete from sbtest.voted")
+    stack.sql_until(
+        "galera1", "select variable_value from information_schema.global_status where variable_name = "
+        "\"wsrep_cluster_size\"", "2",
+    )  # fmt: skip
+    states = {str(node["name"]): node for node in stack.data()}
+    assert (states["galera2"]["server_state"], states["galera2"]["role"]) == ("evicted", "reader")
+    assert "Inconsistent by consensus" in str(states["galera2"]["reason"])
+    assert states["galera1"]["server_state"] == "2 of 3 members" and states["galera1"]["role"] == "writer"
+    assert states["galera1"]["view"] == ["galera1", "galera3"]
+    named_and_repaired(stack, "galera2 is evicted: Inconsistent by consensus", "galera2 was evicted: restarted")
+    stack.sql("galera1", "drop table sbtest.voted")
+
+
+def named_and_repaired(stack: LiveStack, named: str, repaired: str) -> None:
+    """With nothing broken on purpose `heal` says at once what it is, and with --repair brings it back."""
+    began = time.monotonic()
+    refused = sandbox("heal", "-n", stack.name, check=False)
+    assert refused.returncode == 4 and time.monotonic() - began < 30
+    what, _, step = refused.stderr.splitlines()[-3:]
+    assert what.startswith(named) and step.startswith(f"try: make heal NAME={stack.name} REPAIR=1")
+    assert "REPAIR=1 repairs it" in shown(stack)
+    assert repaired in sandbox("heal", "-n", stack.name, "--repair").stdout
     assert not_ready(stack) == []
 
 
