@@ -62,22 +62,41 @@ class ServerChanges:
             self._ended.discard(node)
         elif node in self._ended:
             return []  # the engine has said more about it
-        facts = ServerFacts(server.topology, server.members, error=seen.get("error", ""))
+        known = self._facts.get(node)
+        log = known.log if known is not None else ""
+        facts = ServerFacts(server.topology, server.members, error=seen.get("error", ""), log=log)
         if "error" not in seen:
             channels = seen.get("channels", ())
             role = "writer" if seen.get("read_only") == 0 else "reader" if channels else _FOLLOWS_NOBODY
-            facts = replace(facts, status=seen.get("status", {}), channels=channels, role=role)
+            facts = replace(facts, status=seen.get("status", {}), channels=channels, role=role, log="")
         self._facts[node] = facts
         self._writable[node] = seen.get("read_only") == 0
         return self._changes(server.group)
 
     def container(self, node: str, state: str) -> list[ServerChange]:
-        """The engine's word about a container that has ended."""
+        """The engine's word about a container that has ended, or that runs again."""
         server = self._servers[node]
+        if state == "running":
+            if node in self._ended:
+                self._ended.discard(node)
+                self._facts[node] = ServerFacts(server.topology, server.members, error="it is starting")
+            return self._changes(server.group)
         self._ended.add(node)
         self._facts[node] = ServerFacts(server.topology, server.members, container=state)
         self._writable[node] = False
         return self._changes(server.group)
+
+    def silent(self) -> list[str]:
+        """Servers that do not answer, though their container runs: their log may say what they do."""
+        return [node for node, each in self._facts.items() if each.status is None and node not in self._ended]
+
+    def log(self, node: str, text: str) -> list[ServerChange]:
+        """The log of a silent server since it was started."""
+        facts = self._facts[node]
+        if facts.status is not None:
+            return []
+        self._facts[node] = replace(facts, container="running", log=text)
+        return self._changes(self._servers[node].group)
 
     def _changes(self, group: int) -> list[ServerChange]:
         facts = {node: each for node, each in self._facts.items() if self._servers[node].group == group}

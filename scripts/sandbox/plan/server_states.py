@@ -76,7 +76,7 @@ class ServerStatus:
         return f"{self.word}: {self.reason}" if self.reason else self.word
 
 
-OUT_OF_SERVICE = ("evicted", "left", "non-primary", "ERROR", "OFFLINE", "expelled", "blocked")
+OUT_OF_SERVICE = ("evicted", "left", "non-primary", "joiner", "ERROR", "OFFLINE", "expelled", "leaving", "blocked")
 """Members that serve no client, whatever role they say they have."""
 _DATA_DIFFERS = frozenset(
     {
@@ -159,6 +159,8 @@ _PHASES = (
     (r"\[forming\] waiting, (.*)", "waiting", "for its cluster: {0}"),
 )  # fmt: skip
 """What the log of a server says that takes no connections yet; the line that comes last counts."""
+_MAY_JOIN = ("joiner", "starting", "waiting", "recovering", "no answer")
+"""A node takes no connections until a full state transfer is done."""
 _SERVES = "ready for connections"
 
 
@@ -224,7 +226,7 @@ def _with_joiners(node: str, states: Mapping[str, ServerStatus]) -> ServerStatus
     own = states[node]
     if own.word != "donor":
         return own
-    joiners = [name for name, each in states.items() if each.word in ("joiner", "starting", "waiting")]
+    joiners = [name for name, each in states.items() if each.word in _MAY_JOIN]
     if not joiners:
         return replace(own, word="desynced", reason=own.reason or "it serves no joiner now")
     return replace(own, reason=", ".join(filter(None, (f"for {', '.join(joiners)}", own.reason))))

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from sandbox.errors import MachineError, SandboxError
@@ -18,6 +18,8 @@ INTERVAL_S = 0.2
 _LOOK_S = 1.0
 """How often it looks for containers that have ended, and for addresses that have changed."""
 _END_S = 5.0
+_LOG_SPAN = timedelta(minutes=2)
+"""So much of its log says what a server does that does not answer."""
 
 
 class ChangeLog:
@@ -49,10 +51,20 @@ class ChangeLog:
             with self._guard:
                 self._tell(self._began_utc_s + int(at_us) / 1e6, self._changes.take(node, json.loads(text)))
 
-    def ended(self, node: str, state: str) -> None:
-        """A container that has ended, as the engine reports it."""
+    def container(self, node: str, state: str) -> None:
+        """``running``, or how a container has ended, as the engine reports it."""
         with self._guard:
             self._tell(datetime.now(UTC).timestamp(), self._changes.container(node, state))
+
+    def silent(self) -> list[str]:
+        """Servers that do not answer, though their container runs."""
+        with self._guard:
+            return self._changes.silent()
+
+    def log(self, node: str, text: str) -> None:
+        """What a silent server has written into its log."""
+        with self._guard:
+            self._tell(datetime.now(UTC).timestamp(), self._changes.log(node, text))
 
     def _tell(self, at_utc_s: float, changes: Sequence[ServerChange]) -> None:
         clock = datetime.fromtimestamp(at_utc_s, UTC).strftime("%H:%M:%S.%f")[:-3]
@@ -114,15 +126,20 @@ class Watch:
         self._ended.set()
 
     def _look(self) -> None:
-        """Follows containers that end, and those that start with another address."""
+        """Follows containers that end or start, and what servers do that do not answer yet."""
         while not self._ended.wait(_LOOK_S):
             with suppress(SandboxError):
-                dead = self._stack.dead_nodes()
-                for node, state in dead.items():
-                    if node in self._addresses:
-                        self._log.ended(node, state)
-                alive = [each for each in self._servers if each.name not in dead]
-                for node, address in addresses_of(alive, self._stack).items():
-                    if self._addresses[node] != address:
-                        self._addresses[node] = address
-                        self._stream.send(f"address {node} {address}")
+                self._look_once()
+
+    def _look_once(self) -> None:
+        dead = self._stack.dead_nodes()
+        for server in self._servers:
+            state = dead.get(server.name, "running")
+            self._log.container(server.name, "running" if state.startswith("running") else state)
+        alive = [each for each in self._servers if each.name not in dead]
+        for node, address in addresses_of(alive, self._stack).items():
+            if self._addresses[node] != address:
+                self._addresses[node] = address
+                self._stream.send(f"address {node} {address}")
+        for node in self._log.silent():
+            self._log.log(node, self._stack.log(node, datetime.now(UTC) - _LOG_SPAN))

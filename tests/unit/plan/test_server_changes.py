@@ -69,6 +69,25 @@ def test_what_the_engine_says_of_a_container_stands_until_its_server_answers() -
     ]
 
 
+def test_the_log_says_what_a_silent_server_does() -> None:
+    changes = ServerChanges(CLUSTER)
+    every = "galera1:0,galera2:0,galera3:0"
+    texts(changes, "galera2", galera(3, 4, every))
+    changes.container("galera1", "exited (0)")
+    assert not changes.silent()
+    assert [each.text.split()[:4] for each in changes.container("galera1", "running")] == [
+        ["galera1", "-", "no", "answer"]
+    ]
+    assert not texts(changes, "galera1", {"error": "2003: refused"}) and changes.silent() == ["galera1"]
+    assert [" ".join(each.text.split()) for each in changes.log("galera1", "WSREP_SST: [INFO] Streaming")] == [
+        "galera1 - joiner full state transfer (SST)"
+    ]
+    assert texts(changes, "galera2", galera(3, 2, every)) == ["galera2 writer donor for galera1"]
+    assert not texts(changes, "galera1", {"error": "2003: refused"}), "the log still says it"
+    assert "galera1 writer synced sees galera1, galera2, galera3" in texts(changes, "galera1", galera(3, 4, every))
+    assert not changes.silent() and not changes.log("galera1", "WSREP_SST: [INFO] Streaming")
+
+
 @pytest.mark.parametrize(
     ("role", "read_only", "shown"), [("PRIMARY", 0, "writer"), ("PRIMARY", 1, "reader"), ("SECONDARY", 1, "reader")]
 )
