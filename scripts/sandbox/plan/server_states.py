@@ -159,7 +159,7 @@ _PHASES = (
     (r"\[forming\] waiting, (.*)", "waiting", "for its cluster: {0}"),
 )  # fmt: skip
 """What the log of a server says that takes no connections yet; the line that comes last counts."""
-_MAY_JOIN = ("joiner", "starting", "waiting", "recovering", "no answer")
+_MAY_JOIN = ("joiner", "starting", "waiting", "recovering", "non-primary", "no answer")
 """A node takes no connections until a full state transfer is done."""
 _SERVES = "ready for connections"
 
