@@ -83,9 +83,12 @@ def test_a_stack_lives_and_leaves_results_here(installed: Path, tmp_path: Path) 
             assert "sandbox bench --" in text and "make bench" not in text
         assert "9.7" in sandbox(installed, tmp_path, "sql", "-n", name, "-e", "select version()").stdout
     finally:
-        project = subprocess.run(
-            ["docker", "ps", "-a", "--filter", f"name=sandbox-{name}-", "--format", '{{.Label "sandbox.stack"}}'],
+        labels = '{{.Label "sandbox.stack"}} {{.Label "sandbox.checkout"}}'
+        found = subprocess.run(
+            ["docker", "ps", "-a", "--filter", f"name=sandbox-{name}-", "--format", labels],
             capture_output=True, text=True, check=True,
         ).stdout.split()  # fmt: skip
         down = sandbox(installed, tmp_path, "down", "-n", name)
-    assert down.returncode == 0 and project and not leftovers(f"sandbox.stack={project[0]}")
+        clean = sandbox(installed, tmp_path, "clean")  # the snapshot, too, which outlives its stack
+    assert down.returncode == 0 and found and not leftovers(f"sandbox.stack={found[0]}")
+    assert clean.returncode == 0 and not leftovers(f"sandbox.checkout={found[1]}")
