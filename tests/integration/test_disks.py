@@ -65,6 +65,29 @@ def test_a_fault_of_the_disk_shows_and_heals(stack: LiveStack, fault: str) -> No
     assert stack.role("mysql1") == "writer"
 
 
+def test_a_server_that_ends_for_a_full_disk_is_back_after_the_heal(stack: LiveStack) -> None:
+    sandbox("fault", "-n", stack.name, "--fault", "disk-full", "--target", "writer")
+    abort = "kill -s ABRT $(cat /sandbox/server.pid)"
+    run(["docker", "exec", "--user", "0", stack.container("mysql1"), "sh", "-c", abort])
+    sandbox("heal", "-n", stack.name)
+    assert stack.role("mysql1") == "writer"
+    stack.sql("mysql1", "create or replace view sandbox.after_the_heal as select 1")
+
+
+@pytest.mark.long
+def test_writes_that_had_no_room_have_ended_after_the_heal(stack: LiveStack) -> None:
+    ledger = stack.ledger("mysql1")
+    try:
+        ledger.wait_for(300)
+        sandbox("fault", "-n", stack.name, "--fault", "disk-full", "--target", "writer")
+    finally:
+        sandbox("heal", "-n", stack.name)
+        began = time.monotonic()
+        stack.sql("mysql1", "create or replace view sandbox.after_the_heal as select 2")
+        ledger.stop()
+    assert time.monotonic() - began < 20, "it tries such a write again after 60 s"
+
+
 def lost_rows(stack: LiveStack, fault: str) -> int:
     """Acknowledged rows that are gone after a fault hit a server that takes writes all the time."""
     stack.sql("mysql1", "drop table if exists sbtest.ledger")
