@@ -60,6 +60,8 @@ def step_text(step: TrialStep, trial: TrialRecord) -> str:
     options = "".join(f" {name}={value}" for name, value in step.options.items())
     at = "" if trial.t0_ms in (None, step.began_ms) else f" at {_since(trial, step.began_ms)}"
     took_ms = step.ended_ms - step.began_ms
+    if step.action is not None and step.outcome is None:
+        return f"{step.name}{options}{at}, under way when the trial was interrupted"
     if step.action is not None:
         word = "not done after" if step.refused else "done in"
         return f"{step.name}{options}{at}, {word} {took_ms / 1000:.1f} s: {step.outcome or UNKNOWN}"
@@ -99,14 +101,24 @@ def _circumstances(record: Record, name: str) -> str:
         return _began(record)
     figures = record.trial.figures if record.trial else None
     node = figures.recovered_by.get(name) if figures and name not in figures.censored else None
-    return (f", by {node}" if node else "") + (", once it was healed" if node and only_healed(record) else "")
+    taken = f", by {node}" if node else ""
+    return taken + (", once it was healed" if node and only_healed(record) else "")
 
 
 def _began(record: Record) -> str:
     """When the first outage began, where an RTO that counts from t0 would make it look longer than it was."""
-    lengths = [found[0] for name in ("rto_ms", "outage_first_ms") if (found := lasted(record, name)) is not None]
-    began_ms = lengths[0] - lengths[-1]
-    return f", began at {began_ms / 1000:+.1f} s" if began_ms >= LATER_MS else ""
+    began_ms = _late_ms(record)
+    return f", began at {began_ms / 1000:+.1f} s" if began_ms is not None else ""
+
+
+def _late_ms(record: Record) -> float | None:
+    """From t0 to the begin of the first outage, where that is long; else None."""
+    figures = record.trial.figures if record.trial else None
+    began_ms = figures.outage_first_began_ms if figures else None
+    if began_ms is None:  # an older record
+        rto, first = lasted(record, "rto_ms"), lasted(record, "outage_first_ms")
+        began_ms = rto[0] - first[0] if rto and first else 0.0
+    return began_ms if began_ms >= LATER_MS else None
 
 
 def _cluster(record: Record) -> Iterator[tuple[str, str]]:
@@ -128,11 +140,22 @@ def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) 
         out = name.startswith(("rto", "outage")) and any(step.gave_up for step in trial.steps)
         return f"at least {ms_text(value_ms)} ms (still open {'when it was healed' if out else 'at the end'})"
     if name in THRESHOLDS and value_ms == 0:
-        least_ms = trial.figures.threshold_ms.get(THRESHOLDS[name]) if trial.figures else None
-        return "no outage" + (f" above {ms_text(least_ms)} ms" if least_ms else "")
+        return _no_outage(name, trial)
     resolutions = trial.figures.resolution_ms if trial.figures else {}
     resolution = resolutions.get("lag" if name.startswith("lag") else name)
     return f"{ms_text(value_ms)} ms" + (f" (± {resolution:,.0f})" if resolution else "")
+
+
+def _no_outage(name: str, trial: TrialRecord) -> str:
+    """``no outage; longest stall 61 ms``: of writes that nothing broken kept out."""
+    figures, stream = trial.figures, THRESHOLDS[name]
+    stall_ms = figures.longest_stall_ms.get(stream) if figures else None
+    if figures and stall_ms:
+        came_later = name == "rto_ms" and bool(figures.outage_longest_ms)
+        nothing = "no outage while it was broken" if came_later else "no outage"
+        return f"{nothing}; longest stall {ms_text(stall_ms)} ms"
+    least_ms = figures.threshold_ms.get(stream) if figures else None
+    return "no outage" + (f" above {ms_text(least_ms)} ms" if least_ms else "")
 
 
 def _writers(trial: TrialRecord) -> str:
@@ -201,6 +224,10 @@ def _back(record: Record, trial: TrialRecord) -> str:
         return f"Writes were not back within {ms_text(found[0])} ms{gave_up}."
     if found[0] == 0:
         return f"Writes had {text}."
+    late_ms, first = _late_ms(record), lasted(record, "outage_first_ms")
+    if late_ms is not None and first is not None:
+        out = time_text(*first, "outage_first_ms", trial)
+        return f"Writes were out for {out}, from {late_ms / 1000:+.1f} s on{_circumstances(record, 'rto_ms')}."
     return f"Writes were back after {text}{_circumstances(record, 'rto_ms')}."
 
 

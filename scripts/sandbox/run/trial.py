@@ -23,7 +23,7 @@ from sandbox.run.ledger import (
     wait_for_readers,
 )
 from sandbox.run.load import CAPACITY_S, NicedStack, TrialLoad
-from sandbox.run.probe import ProbePlan, RunningProbe
+from sandbox.run.probe import ClockOffset, ProbePlan, RunningProbe
 from sandbox.run.sampler import Sampler
 from sandbox.run.schedule import Step
 from sandbox.run.state import (
@@ -34,7 +34,7 @@ from sandbox.run.state import (
     prove_settings,
     servers_of_group,
 )
-from sandbox.run.trial_result import judge_trial
+from sandbox.run.trial_result import is_brownout_over, judge_trial
 from sandbox.run.watch import ChangeLog
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode, followers
@@ -43,6 +43,9 @@ from sandbox.workloads.common.model import Progress
 Started = TypeVar("Started")
 TAIL_S = 6.0
 """The probe goes on for so long after the stack is whole: a brownout ends with five good seconds."""
+BROWNOUT_LIMIT_S = 60.0
+"""…and for so much longer, where a brownout has not ended by then."""
+_BROWNOUT_LOOK_S = 2.0
 PROBE_WEIGHT = 16
 """Of the client node beside a server's 1, while the probe runs; load and sampler give way within it (`NICENESS`)."""
 OTHER_S = 3.0
@@ -159,6 +162,7 @@ def break_and_heal(run: Run) -> None:
         conductor.carry_out(trial.schedule.in_time())
         conductor.wait_until_whole(trial.redundancy_limit_s)
         time.sleep(TAIL_S)
+        _outlast_brownout(run, clock)
         run.timeline.end_us = clock.probe_us(time.monotonic_ns())
         probe.stop()
         breaking.close()
@@ -167,6 +171,13 @@ def break_and_heal(run: Run) -> None:
         run.sampler.end()
     if run.load is not None:
         run.load.save(run.keep("load_seconds", "load-seconds.csv"), clock.probe_us)
+
+
+def _outlast_brownout(run: Run, clock: ClockOffset) -> None:
+    """Until writes are as quick as before the fault again, bounded; what is open then is censored there."""
+    end_s = time.monotonic() + BROWNOUT_LIMIT_S
+    while time.monotonic() < end_s and not is_brownout_over(run, clock.probe_us(time.monotonic_ns())):
+        time.sleep(_BROWNOUT_LOOK_S)
 
 
 @contextmanager

@@ -16,10 +16,10 @@ from sandbox.results.trial.cluster import (
     paused_percent,
     queue_max,
 )
-from sandbox.results.trial.figures import figures_of, nearest_rank
+from sandbox.results.trial.figures import Cause, figures_of, nearest_rank
 from sandbox.results.trial.ledger import Ledger, split_brain
 from sandbox.results.trial.models import Figures, LedgerCounts
-from sandbox.results.trial.observers import UNDATED, elections, writers
+from sandbox.results.trial.observers import UNDATED, elections, writers_seen
 from sandbox.results.trial.probe_log import ProbeLog, read_probe_log
 from sandbox.results.trial.rows import rows_of
 from sandbox.run.ledger import NodeReading
@@ -27,6 +27,8 @@ from sandbox.run.state import Run, RunEndedError, StepTimes, Timeline, servers_o
 
 _TOO_MANY = "1040"
 """A server's error for one connection more than max_connections."""
+NOTHING_BREAKS = "none"
+"""The fault that is a control."""
 LATEST_MS = 20.0
 """A probe that is later than this before anything breaks measures the host, not the stack."""
 
@@ -71,9 +73,34 @@ def _figures(log: ProbeLog, timeline: Timeline, t0_us: float, end_us: float) -> 
     broken = first.nodes if first is not None and first.step.action is None else []
     acted_us = min((each.began_us for each in timeline.steps if each.step.action is not None), default=math.inf)
     gave_up_us = min((each.heal_began_us or math.inf for each in timeline.steps if each.gave_up), default=math.inf)
-    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, timeline.clock_us or 0.0, gave_up_us)
+    clock_us = timeline.clock_us or 0.0
+    causes = _causes(timeline)
+    figures = figures_of(log, t0_us, injections, end_us, broken, acted_us, clock_us, gave_up_us, causes)
     undated = any(each.step.fault == UNDATED for each in timeline.steps)
     return figures.model_copy(update={"lag": {}}) if undated else figures
+
+
+def _causes(timeline: Timeline) -> list[Cause]:
+    """When something was broken or an operator was at work; ``none`` breaks nothing, so that no stall is an outage."""
+    causes: list[Cause] = []
+    for each in timeline.steps:
+        if each.step.action is not None:
+            causes.append((each.began_us, math.inf if each.outcome is None else each.ended_us))
+        elif each.step.fault != NOTHING_BREAKS:
+            causes.append((each.began_us, math.inf if each.healed_us is None else each.healed_us))
+    return causes
+
+
+def is_brownout_over(run: Run, now_us: float) -> bool:
+    """Whether writes are as quick as before the fault, by what the probe has logged so far; where unknown, yes."""
+    path = run.folder / run.files["probe"]
+    whole_lines = path.read_text(encoding="utf-8").rpartition("\n")[0]
+    try:
+        log = read_probe_log(whole_lines.splitlines())
+    except ValueError:  # it is judged, and refused, at the end
+        return True
+    figures = _figures(log, run.timeline, _t0_us(run.timeline, log), now_us)
+    return "brownout_ms" not in figures.censored or "rto_ms" in figures.censored
 
 
 def _require_measured(figures: Figures, timeline: Timeline) -> None:
@@ -217,7 +244,7 @@ def _record(
         transaction=bool(log.request["transaction"]),
         load_rate_per_s=run.load.rate_per_s if run.load else None,
         load_starts=run.load.starts if run.load else None,
-        writers=[WritersSeen(at_ms=at / 1000, nodes=list(nodes)) for at, nodes in writers(log.observations)],
+        writers=[WritersSeen(at_ms=at / 1000, nodes=list(nodes)) for at, nodes in writers_seen(log.observations)],
         moved=dict(timeline.moved),
         clock_uncertainty_ms=None if timeline.clock_us is None else round(timeline.clock_us / 1000, 3),
         figures=figures,

@@ -15,6 +15,8 @@ from sandbox.results.trial.probe_log import ProbeLog
 
 Injection = tuple[float, float, float | None]
 """When a fault's injection began, when it had ended, and when the fault was healed (None: never); µs."""
+Cause = tuple[float, float]
+"""From when until when a fault was in effect, or an action under way; µs."""
 SLOTS = 5
 """An outage is longer than so many slots,"""
 TIMES_BASELINE = 2
@@ -41,11 +43,27 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class StreamOutages:
-    """The outages of one stream of writes, in order. ``threshold_us``: they are longer. ``delta_us``: of its slots."""
+    """The outages of one stream of writes, in order. ``threshold_us``: they are longer. ``delta_us``: of its slots.
+
+    ``causes``: only an outage that began within one of them has an RTO; without any, no gap is an outage.
+    ``stall_us``: the longest gap from t0 on that is no such outage.
+    """
 
     gaps: Sequence[Gap]
     threshold_us: float
     delta_us: float
+    causes: Sequence[Cause] = ((-math.inf, math.inf),)
+    stall_us: float = 0.0
+
+    @property
+    def caused(self) -> Gap | None:
+        """The first outage that began within a fault or an action; the RTO is that of this one."""
+        return next((gap for gap in self.gaps if _is_within(gap, self.causes)), None)
+
+    @property
+    def first(self) -> Gap | None:
+        """That outage; where there is none, the first that came later, as a server returned."""
+        return self.caused or next(iter(self.gaps), None)
 
     def until(self, gave_up_us: float) -> "StreamOutages":
         """The same, but a gap that was open then is censored there."""
@@ -63,14 +81,16 @@ def figures_of(
     acted_us: float = math.inf,
     clock_us: float = 0.0,
     gave_up_us: float = math.inf,
+    causes: Sequence[Cause] | None = None,
 ) -> Figures:
     """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
 
     ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action;
     ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock; ``gave_up_us``: when a fault
-    was healed since writes did not come back, so that what was out then is censored.
+    was healed since writes did not come back, so that what was out then is censored; ``causes``: what an outage with an
+    RTO begins within, None: any of the injections.
     """
-    of_stream = stream_outages(log, t0_us, end_us, injections)
+    of_stream = stream_outages(log, t0_us, end_us, injections, causes)
     by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
     late = log.lateness_ms(t0_us)
     figures: dict[str, Any] = {
@@ -78,6 +98,7 @@ def figures_of(
         "election_ms": election_ms(log.observations, t0_us),
         "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
+        "longest_stall_ms": {stream: round(each.stall_us / 1000, 3) for stream, each in of_stream.items()},
         "recovered_by_op": _recovered_by_op(log, of_stream),
         "baseline_p99_ms": finite(nearest_rank(_baseline_ms(log, t0_us), 99)),
         **{f"lateness_p{percent}_ms": nearest_rank(late, percent) for percent in (50, 99)},
@@ -92,7 +113,7 @@ def figures_of(
         **figures,
         **{name: ms for name, (ms, _) in lengths.items()},
         censored=tuple(sorted(name for name, (_, censored) in lengths.items() if censored)),
-        no_outage=tuple(sorted(_RTO[stream] for stream, each in of_stream.items() if not each.gaps)),
+        no_outage=tuple(sorted(_RTO[stream] for stream, each in of_stream.items() if not each.caused)),
     )
 
 
@@ -132,16 +153,33 @@ def joined(gaps: Iterable[Gap], injections: Sequence[Injection]) -> list[Gap]:
     return found
 
 
-def stream_outages(log: ProbeLog, t0_us: float, end_us: float, steps: Sequence[Injection]) -> dict[str, StreamOutages]:
-    """By stream of writes that the request has."""
+def stream_outages(
+    log: ProbeLog, t0_us: float, end_us: float, steps: Sequence[Injection], causes: Sequence[Cause] | None = None
+) -> dict[str, StreamOutages]:
+    """By stream of writes that the request has. ``causes`` None: the steps, each until it was healed."""
+    if causes is None:
+        causes = [(began, math.inf if healed is None else healed) for began, _, healed in steps]
     found = {}
     for stream in WRITE_STREAMS:
         acks, delta = log.acks(stream), log.delta_us(stream)
         if delta is not None:
             threshold = outage_threshold_us(acks, t0_us, delta)
-            gaps = joined(outages(acks, t0_us, end_us, threshold), steps)
-            found[stream] = StreamOutages(gaps, threshold, delta)
+            gaps = joined(outages(acks, t0_us, end_us, threshold), steps) if causes else []
+            every = outages(acks, t0_us, end_us, 0)
+            stalls = [gap.end_us - gap.begin_us for gap in every if not _is_part(gap, gaps, causes)]
+            found[stream] = StreamOutages(gaps, threshold, delta, causes, max(stalls, default=0.0))
     return found
+
+
+def _is_within(gap: Gap, causes: Sequence[Cause]) -> bool:
+    """Whether a gap began while a fault was in effect: its last write before may have come just before that."""
+    return any(gap.begin_us < until and began < gap.end_us for began, until in causes)
+
+
+def _is_part(gap: Gap, of: Sequence[Gap], causes: Sequence[Cause]) -> bool:
+    """Whether a gap belongs to an outage that began within a fault."""
+    whole = [each for each in of if _is_within(each, causes)]
+    return any(each.begin_us <= gap.begin_us and gap.end_us <= each.end_us for each in whole)
 
 
 def during_end(of_streams: Iterable[StreamOutages], t0_us: float, injections: Sequence[Injection]) -> float:
@@ -149,7 +187,7 @@ def during_end(of_streams: Iterable[StreamOutages], t0_us: float, injections: Se
 
     An injection without a heal counts with its own end.
     """
-    firsts = [gap.end_us for each in of_streams for gap in each.gaps[:1]]
+    firsts = [each.first.end_us for each in of_streams if each.first]
     return max([t0_us, *firsts, *(ended if healed is None else healed for _, ended, healed in injections)])
 
 
@@ -185,12 +223,15 @@ def _longest_block_us(due: Any, failed: Any, delta_us: float) -> float:
 def _outage_lengths(of_stream: Mapping[str, StreamOutages], t0_us: float) -> dict[str, tuple[float, bool]]:
     """Name of a figure → (ms, censored). The longest one and the sum could still grow while a gap is open."""
     lengths = {}
+    nothing = Gap(t0_us, t0_us, False)
     for stream, each in of_stream.items():
-        first = each.gaps[0] if each.gaps else Gap(t0_us, t0_us, False)
-        lengths[_RTO[stream]] = ((first.end_us - t0_us) / 1000, first.censored)
+        caused = each.caused or nothing
+        lengths[_RTO[stream]] = ((caused.end_us - t0_us) / 1000, caused.censored)
         if stream == "pooled":
+            first = each.first or nothing
             sizes, open_ = [gap.ms for gap in each.gaps], any(gap.censored for gap in each.gaps)
             lengths["outage_first_ms"] = (first.ms, first.censored)
+            lengths["outage_first_began_ms"] = ((first.begin_us - t0_us) / 1000, False)
             lengths["outage_longest_ms"] = (max(sizes, default=0.0), open_)
             lengths["outage_total_ms"] = (sum(sizes), open_)
     return lengths
@@ -215,9 +256,9 @@ def _brownout(
     pooled = of_stream.get("pooled")
     if pooled is None or base_ms is None:
         return {}
-    if any(gap.censored for gap in pooled.gaps[:1]):
+    if pooled.caused and pooled.caused.censored:
         return {"brownout_ms": (0.0, True)}
-    begin = pooled.gaps[0].end_us if pooled.gaps else t0_us
+    begin = pooled.caused.end_us if pooled.caused else t0_us
     due, served = log.slots("pooled")
     bounds = np.searchsorted(due, begin + _SECOND_US * np.arange((end_us - begin) // _SECOND_US + 1))
     latencies = (served - due) / 1000
@@ -234,9 +275,9 @@ def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> d
     writes, found = log.writes, {}
     for stream, each in of_stream.items():
         own = (writes.stream == STREAMS.index(stream)) & (writes.outcome == ACKED)
-        for gap in each.gaps[:1]:
-            if not gap.censored:
-                found[_RTO[stream]] = int(writes.op[own & (writes.done == gap.end_us)][0])
+        gap = each.caused
+        if gap is not None and not gap.censored:
+            found[_RTO[stream]] = int(writes.op[own & (writes.done == gap.end_us)][0])
     return found
 
 

@@ -19,12 +19,16 @@ class Lag(TrialPart):
 class Figures(TrialPart):
     """Figures of one trial (docs/failover.md), all in ms; None where undefined: the probe had no such stream.
 
-    ``outage_*`` and ``rto_ms`` are those of writes on pooled connections, ``rto_new_connection_ms`` that of writes that
-    each open one. The phase ``during`` lasts from t0 to the end of either stream's first outage or the last heal,
-    whichever is latest; an injection without a heal counts with its own end.
+    ``outage_*`` and ``rto_ms`` are those of writes on pooled connections, ``rto_new_connection_ms``
+    that of writes that each open one. An RTO is that of an outage which began while a fault was in
+    effect or an action under way. The phase ``during`` lasts from t0 to the end of either stream's
+    first outage or the last heal, whichever is latest; an injection without a heal counts with its
+    own end.
     """
 
     outage_first_ms: float | None = None
+    outage_first_began_ms: float | None = None
+    """From t0; a little below 0 where the last write before came before t0. Absent in older records."""
     outage_longest_ms: float | None = None
     outage_total_ms: float | None = None
     rto_ms: float | None = None
@@ -40,11 +44,13 @@ class Figures(TrialPart):
     """Names of the figures that are the length seen: still open at the end; also
     ``join_ms`` and the percentiles of the record's metrics."""
     no_outage: tuple[str, ...]
-    """Names of the RTOs that are 0 because there was no outage."""
+    """Names of the RTOs that are 0 because no outage began within a fault or an action."""
     resolution_ms: dict[str, float]
     """±, by the name of the figure."""
     threshold_ms: dict[str, float]
     """By stream: what a gap exceeds to be an outage."""
+    longest_stall_ms: dict[str, float] = {}
+    """By stream: the longest gap between acknowledged writes from t0 on that is not part of an outage with an RTO."""
     recovered_by_op: dict[str, int]
     """By the name of the RTO: the write that ended it."""
     recovered_by: dict[str, str | None] = {}

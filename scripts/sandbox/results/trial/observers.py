@@ -42,6 +42,15 @@ def writers(observations: Seen) -> list[tuple[float, tuple[str, ...]]]:
     return changes
 
 
+def writers_seen(observations: Seen) -> list[tuple[float, tuple[str, ...]]]:
+    """The changes from the moment on when every observer has answered: until then some were not asked yet."""
+    changes = writers(observations)
+    all_answered_us = max((seen[0][0] for seen in observations.values() if seen), default=0)
+    begun = [names for t, names in changes if t <= all_answered_us]
+    later = [change for change in changes if change[0] > all_answered_us]
+    return [(float(all_answered_us), begun[-1]), *later] if begun else later
+
+
 def took_writes(seen: Sequence[tuple[int, Mapping[str, Any]]], at_us: Whole) -> NDArray[np.bool_]:
     """Whether a node took writes at each time, by its last answer; yes before its first, and where it has none."""
     writes = np.array([True, *(takes_writes(answer) for _, answer in seen)])

@@ -1,6 +1,7 @@
 """Figures of trials made by hand, each with its known answer, and what must hold for any acknowledgements."""
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -305,3 +306,36 @@ def test_a_gap_is_censored_exactly_when_no_acknowledgement_follows(
     end = t0 + length
     for gap in outages(acks, t0, end, threshold):
         assert gap.censored == (not ((acks > gap.begin_us) & (acks <= end)).any())
+
+
+def one_stall(begin_ms: int, length_ms: int) -> Sequence[str]:
+    """Writes from 0 to 30 s at 100/s, without any for so long; t0 of the tests is at 10 s."""
+    return [*steady(0, begin_ms), *steady(begin_ms + length_ms, 30_000, 10_000)]
+
+
+def figures_with(stall: tuple[int, int], causes: Sequence[tuple[float, float]] | None) -> Figures:
+    """Of a trial whose step lasts from 10 to 20 s."""
+    log = log_of(one_stall(*stall), pooled=100)
+    return figures_of(log, 10 * S, [(10 * S, 10.2 * S, 20 * S)], 30 * S, causes=causes)
+
+
+def test_without_a_fault_a_stall_is_no_outage() -> None:
+    figures = figures_with((15_000, 61), causes=[])
+    assert (figures.rto_ms, figures.outage_longest_ms, figures.outage_total_ms) == (0, 0, 0)
+    assert figures.no_outage == ("rto_ms",)
+    assert figures.longest_stall_ms["pooled"] == pytest.approx(71, abs=12)
+
+
+def test_an_outage_that_began_after_the_heal_has_no_rto() -> None:
+    figures = figures_with((22_000, 2_000), causes=None)
+    assert figures.rto_ms == 0 and "rto_ms" in figures.no_outage
+    assert figures.outage_first_ms == pytest.approx(2_010, abs=12), "it is an outage all the same"
+    assert figures.outage_first_began_ms == pytest.approx(12_000, abs=12)
+    assert figures.longest_stall_ms["pooled"] == figures.outage_first_ms
+
+
+def test_an_outage_that_began_within_the_fault_has_one() -> None:
+    figures = figures_with((10_000, 2_000), causes=None)
+    assert figures.rto_ms == pytest.approx(2_000, abs=12) and figures.no_outage == ()
+    assert figures.longest_stall_ms["pooled"] == pytest.approx(10, abs=2)
+    assert figures_with((19_990, 2_000), causes=None).rto_ms == pytest.approx(12_000, abs=30)

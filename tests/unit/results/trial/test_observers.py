@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.results.trial.observers import detection_ms, election_ms, elections, lag_ms, takes_writes, writers
+from sandbox.results.trial.observers import (
+    detection_ms,
+    election_ms,
+    elections,
+    lag_ms,
+    takes_writes,
+    writers,
+    writers_seen,
+)
 from sandbox.results.trial.probe_log import Seen
 from unit.results.trial.made_logs import log_of, seen
 
@@ -215,3 +223,13 @@ def test_what_the_dead_writer_had_is_the_newest_row_until_there_is_a_newer_one()
     ]  # fmt: skip
     found = lag_ms(observed(*lines), S, 4 * S, 100 * MS)
     assert found["db2"].max_ms == 400 and found["db2"].integral_ms_s == pytest.approx(2 * 400)
+
+
+def test_writers_are_listed_from_the_moment_when_every_observer_has_answered() -> None:
+    observations = {
+        "g1": [(300, {"read_only": 0}), (900, {"read_only": 1})],
+        "g2": [(100, {"read_only": 0})],
+        "g3": [(200, {"read_only": 0})],
+    }
+    assert writers_seen(observations) == [(300.0, ("g1", "g2", "g3")), (900.0, ("g2", "g3"))]
+    assert writers_seen({}) == []
