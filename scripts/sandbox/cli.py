@@ -2,14 +2,13 @@
 
 import errno
 import os
-import signal
 import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sandbox import __version__, registry
+from sandbox import __version__, interruptions, registry
 from sandbox.errors import ExitCode, MachineError, SandboxError, did_you_mean, expected
 from sandbox.registry import as_typed
 
@@ -63,7 +62,7 @@ def sandbox(
 
 def main() -> None:
     """Runs a command; every failure ends in three lines and its exit code (docs/design.md, rule 9)."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a terminated runner cleans up as on Ctrl-C
+    interruptions.begin()  # a terminated runner cleans up as on Ctrl-C
     sys.exit(_run())
 
 

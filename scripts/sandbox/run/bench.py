@@ -14,6 +14,7 @@ from sandbox.results.manifest import Manifest
 from sandbox.results.record import Record, Status
 from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run import counters, judge
+from sandbox.run.interrupted import keep_figures
 from sandbox.run.machine import host_load
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
@@ -41,9 +42,10 @@ def bench(
 ) -> tuple[Record, ResultFolder]:
     """Measures a stack once; the record is on disk under ``results`` when this returns.
 
-    ``on_event`` gets a Progress for each step and a Second for each second of load. Ctrl-C gives a record with status
-    ``interrupted``. Raises SandboxError, before it writes anything, for a request that cannot be met; SecretFoundError
-    for a record that would contain a password; any unexpected error once its record is written.
+    ``on_event`` gets a Progress for each step and a Second for each second of load. Ctrl-C, like
+    TERM, gives a record with status ``interrupted`` and the figures so far. Raises SandboxError,
+    before it writes anything, for a request that cannot be met; SecretFoundError for a record that
+    would contain a password; any unexpected error once its record is written.
     """
     opening, started = open_stack(stack, request, on_event), now()
     manifest = Manifest(
@@ -80,7 +82,9 @@ def execute(run: Run, result: ResultFolder) -> Record:
             raise
         # Of what ends with the run: a fault that cannot be healed.
         status = "interrupted" if status == "interrupted" else "infra_error"
-        reason = "; ".join(filter(None, (reason, f"{error.what}: {error.known}")))
+        text = f"{error.what}: {error.known}"
+        if text not in (reason or ""):  # an interruption that healed has said it
+            reason = "; ".join(filter(None, (reason, text)))
     return _leave(run, result, status, reason)
 
 
@@ -99,7 +103,7 @@ def _take_steps(run: Run, steps: Mapping[str, Callable[[Run], None]]) -> tuple[S
     except MachineError as error:
         return "infra_error", f"{error.what}: {error.known}"
     except KeyboardInterrupt:
-        return "interrupted", f"interrupted during {name}"
+        return "interrupted", keep_figures(run, name)
     return "ok", None
 
 

@@ -4,7 +4,7 @@ import pymysql
 import pytest
 
 from sandbox.actions.common import model as actions_model
-from sandbox.run import conductor, ledger, operator, probe, trial
+from sandbox.run import conductor, interrupted, ledger, operator, probe, trial
 from unit.run.probe_rig import FakeServers, links
 from unit.run.trial_world import World
 
@@ -22,6 +22,6 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Time stands still but where somebody sleeps."""
     made = World()
-    for module in (conductor, operator, probe, trial, ledger, actions_model):
+    for module in (conductor, interrupted, operator, probe, trial, ledger, actions_model):
         monkeypatch.setattr(module, "time", made)
     return made

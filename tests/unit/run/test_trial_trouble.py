@@ -77,9 +77,23 @@ def test_ctrl_c_heals_before_all_else_ends(world: World, tmp_path: Path, monkeyp
     world.interrupt_at_s = 11.5
     breaking = FakeBreaking(world, outage_s=None)
     record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking)
-    assert (record.status, record.reason) == ("interrupted", "interrupted during faults")
+    assert record.status == "interrupted"
+    assert record.reason == "interrupted during faults; its figures end there, and no ledger was read"
     assert EXIT_CODES[record.status] is ExitCode.INTERRUPTED
-    assert [each.partition(" at")[0] for each in world.events] == ["inject 0", "heal 0", "probe closed"]
+    assert [each.partition(" at")[0] for each in world.events] == ["inject 0", "heal 0"]
+
+
+def test_an_interrupted_trial_keeps_its_figures_so_far(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.interrupt_at_s = 13.5
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=FakeBreaking(world, outage_s=None))
+    figures = trial_of(record).figures
+    assert figures and figures.rto_ms == record.metrics.rto_ms
+    assert figures.rto_ms and 2400 < figures.rto_ms < 3600 and "rto_ms" in figures.censored, "still out then"
+    assert record.metrics.lost is None, "no ledger was read"
+    (step,) = trial_of(record).steps
+    assert step.healed_ms is not None and step.healed_ms >= (trial_of(record).end_ms or 0)
 
 
 def test_a_second_ctrl_c_while_it_heals_leaves_a_record(
