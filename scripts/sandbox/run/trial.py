@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
+from sandbox.actions.common.failed_join import final_state
 from sandbox.actions.common.registry import action_named
 from sandbox.errors import ExitCode, SandboxError, states
 from sandbox.faults.common.breaker import Breaking
@@ -100,16 +101,29 @@ def prepare_ledger(run: Run) -> None:
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     session, schema = run.session, schema_of(run.session.entry)
     make_ledger(session, schema)
-    if behind := wait_for_readers(session, followers(session.servers, session.writer.node)):
-        raise RunEndedError("infra_error", f"the ledger is not on every server: {states(behind)}")
+    servers = followers(session.servers, session.writer.node)
+    if behind := wait_for_readers(session, servers):
+        why = behind | _broken(run, servers)  # an error of replication says more than an old row
+        raise RunEndedError("infra_error", f"the ledger is not on every server: {states(why)}")
 
 
 def _refuse_idle(run: Run) -> None:
     """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
-    if idle := idle_servers(followers(servers_of_group(run), run.session.writer.node), run.roles):
-        option = name_option(run.stack.name)
-        step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
+    option = name_option(run.stack.name)
+    step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
+    servers = followers(servers_of_group(run), run.session.writer.node)
+    if idle := idle_servers(servers, run.roles):
         raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
+    if broken := _broken(run, servers):
+        raise RunEndedError("infra_error", f"a server does not get what is written: {states(broken)} ({step})")
+
+
+def _broken(run: Run, servers: Sequence[StackNode]) -> dict[str, str]:
+    """Servers that have left their cluster, or whose replication has stopped with an error; each with why."""
+    names = {server.name for server in servers}
+    answers = run.stack.readiness()
+    late = {name: answers[name].text for name in answers if name in names and not answers[name].ready}
+    return {name: state for name, text in late.items() if (state := final_state(text))}
 
 
 def start_probe(run: Run) -> None:

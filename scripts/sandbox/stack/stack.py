@@ -216,7 +216,7 @@ class Stack(RunningStack):
     def wait_until_ready(self, timeout_s: float) -> None:
         from sandbox.stack.readiness import Readiness  # here: it imports this module
 
-        Readiness(self.refreshed(), lambda _: None, timeout_s).wait()
+        Readiness(self.refreshed(), lambda _: None, timeout_s, end_if_left=True).wait()
 
     def dead_nodes(self) -> dict[str, str]:
         stopped = [container for container in self.refreshed().members if not container.running]

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -88,6 +89,9 @@ class ScriptedGroup(FakeStack):
         self.password = "pw"
         self.versions: dict[str, str] = {}
         """Node → its own, where it is another one."""
+        self.says_of: dict[str, str] = {}
+        """Node → what it answers while it is not ready."""
+        self.log_of: dict[str, str] = {}
         self.shell = ExecResult(0, "", "")
         """How a script in a node ends."""
 
@@ -123,7 +127,10 @@ class ScriptedGroup(FakeStack):
 
     def readiness(self) -> Mapping[str, ReadyAnswer]:
         late = (self.unready.pop(0) if len(self.unready) > 1 else self.unready[0]) if self.unready else set()
-        return {node.name: ReadyAnswer(node.name not in late, "") for node in self.members}
+        return {node.name: ReadyAnswer(node.name not in late, self.says_of.get(node.name, "")) for node in self.members}
+
+    def log(self, node: str, since: datetime | None = None) -> str:
+        return self.log_of.get(node, "")
 
 
 def servers(family: str = "mysql", replicas: int = 2, topology: str = "single") -> list[StackNode]:

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
+from sandbox.actions.common.failed_join import JoinWatch
 from sandbox.actions.common.model import Operation, TooLateError
 from sandbox.stack.protocol import StackNode
 
@@ -43,29 +45,48 @@ def wait_until_back(
 ) -> float:
     """Waits until all nodes that were ready before are so again, and notes how many seconds after the start that was.
 
-    ``started``: when the node was, on the monotonic clock. Raises TooLateError where they are not, within the limit, or
-    where the node ends instead: it has taken the limit at least.
+    ``started``: when the node was, on the monotonic clock. Raises TooLateError, with the line of its log that says why,
+    where the node ends instead or cannot join any more, and where they are not ready within the limit: it has taken
+    the limit at least.
     """
-    is_over = operation.wait_for(lambda: _is_over(operation, node, before), limit_s, _LOOK_S)
-    state = _ended(operation, node)
-    took_s = time.monotonic() - started if is_over and not state else limit_s
-    operation.joined_s.append((took_s, not is_over or bool(state)))
-    if state:
-        raise TooLateError(f"{node.name} ended instead of joining", f"it is {state}; its log says why")
+    servers = frozenset(each.name for each in operation.servers)
+    waiting = _Return(operation, node, before, JoinWatch(operation.stack, servers, time.monotonic))
+    is_over = operation.wait_for(waiting.is_over, limit_s, _LOOK_S)
+    took_s = time.monotonic() - started if is_over and not waiting.failed else limit_s
+    operation.joined_s.append((took_s, not is_over or bool(waiting.failed)))
+    if waiting.failed:
+        raise TooLateError(*waiting.failed)
     if not is_over:
         text = f"not ready within {limit_s:g} s: {', '.join(late(operation, before))}"
         raise TooLateError(f"it stopped after {node.name}", text)
     return took_s
 
 
-def _is_over(operation: Operation, node: StackNode, before: Collection[str]) -> bool:
-    """Every node is asked, which costs the machine most, only once this one answers at all."""
-    return bool(_ended(operation, node)) or (operation.answers(node) and not late(operation, before))
+@dataclass
+class _Return:
+    """The wait for one server: over when all are ready, or when it has failed."""
 
+    operation: Operation
+    node: StackNode
+    before: Collection[str]
+    watch: JoinWatch
+    failed: tuple[str, str] | None = None
+    """What is wrong, and why; None while nothing is."""
 
-def _ended(operation: Operation, node: StackNode) -> str:
-    """How its container ended; empty while it runs."""
-    return operation.stack.dead_nodes().get(node.name, "")
+    def is_over(self) -> bool:
+        """Every node is asked, which costs the machine most, only once this one answers at all."""
+        name, stack = self.node.name, self.operation.stack
+        if state := stack.dead_nodes().get(name):
+            self.failed = f"{name} ended instead of joining", f"it is {state}; {self.watch.why(name)}"
+            return True
+        if not self.operation.answers(self.node):
+            return False
+        answers = stack.readiness()
+        if all(answer.ready for node, answer in answers.items() if node in self.before):
+            return True
+        if reason := self.watch.failure(name, answers):
+            self.failed = f"{name} cannot join", reason
+        return self.failed is not None
 
 
 def late(operation: Operation, wanted: Collection[str]) -> list[str]:
