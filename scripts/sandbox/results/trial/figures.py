@@ -87,23 +87,21 @@ def figures_of(
 
     ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action;
     ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock; ``gave_up_us``: when a fault
-    was healed since writes did not come back, so that what was out then is censored; ``causes``: what an outage with an
-    RTO begins within, None: any of the injections.
+    was healed since writes did not come back, so that what was out then is censored; ``causes``: within which an
+    outage with an RTO begins, None: any injection.
     """
     of_stream = stream_outages(log, t0_us, end_us, injections, causes)
-    by_phase = log.errors(t0_us, during_end(of_stream.values(), t0_us, injections))
-    late = log.lateness_ms(t0_us)
+    during_us = during_end(of_stream.values(), t0_us, injections)
     figures: dict[str, Any] = {
         "detection_ms": detection_ms(log.observations, t0_us, _first_heal(injections) or end_us, broken, acted_us),
         "election_ms": election_ms(log.observations, t0_us),
         "lag": lag_ms(log.observations, t0_us, end_us, _observer_us(log)),
-        "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
-        "longest_stall_ms": {stream: round(each.stall_us / 1000, 3) for stream, each in of_stream.items()},
+        **_of_streams(of_stream),
         "recovered_by_op": _recovered_by_op(log, of_stream),
         "baseline_p99_ms": finite(nearest_rank(_baseline_ms(log, t0_us), 99)),
-        **{f"lateness_p{percent}_ms": nearest_rank(late, percent) for percent in (50, 99)},
+        **_lateness(log, t0_us),
         "missed": log.missed_by_stream(),
-        **{f"errors_{phase}": counts for phase, counts in by_phase.items()},
+        **{f"errors_{phase}": counts for phase, counts in log.errors(t0_us, during_us).items()},
         "longest_block_ms": longest_blocks_ms(log, end_us),
         "resolution_ms": _resolutions(log, of_stream, clock_us / 1000),
     }
@@ -115,6 +113,19 @@ def figures_of(
         censored=tuple(sorted(name for name, (_, censored) in lengths.items() if censored)),
         no_outage=tuple(sorted(_RTO[stream] for stream, each in of_stream.items() if not each.caused)),
     )
+
+
+def _of_streams(of_stream: Mapping[str, StreamOutages]) -> dict[str, dict[str, float]]:
+    """What a gap exceeds to be an outage, and the longest one that is none, by stream, ms."""
+    return {
+        "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
+        "longest_stall_ms": {stream: round(each.stall_us / 1000, 3) for stream, each in of_stream.items()},
+    }
+
+
+def _lateness(log: ProbeLog, t0_us: float) -> dict[str, float | None]:
+    late = log.lateness_ms(t0_us)
+    return {f"lateness_p{percent}_ms": nearest_rank(late, percent) for percent in (50, 99)}
 
 
 def _first_heal(injections: Sequence[Injection]) -> float | None:
