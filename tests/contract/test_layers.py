@@ -10,7 +10,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "scripts" / "sandbox"
 LAYERS = [
-    "errors", "interruptions", "places", "finder", "plan", "library", "results", "stack", "workloads", "faults", "actions", "checks",
+    "errors", "interruptions", "places", "finder", "plan", "library", "results", "stack",
+    "workloads", "faults", "actions", "checks",
     "run", "experiment", "report",
     "registry", "console", "commands", "cli", "make_entry", "__init__",
 ]  # fmt: skip

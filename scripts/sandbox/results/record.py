@@ -39,6 +39,19 @@ class NodeRecord(Part):
     written_bytes: int | None = None
 
 
+class Absence(Part):
+    """A member of a cluster that took none of the load on all members for a while; from the start of the load on."""
+
+    member: str
+    from_s: float
+    until_s: float | None
+    """Null: it was away to the end."""
+    error: str
+    """What its first client was told."""
+    on_purpose: bool = False
+    """Whether somebody had stopped or broken it."""
+
+
 class EntryRecord(Part):
     """Where the load went, and which servers answered it."""
 
@@ -49,6 +62,8 @@ class EntryRecord(Part):
     multiplexes: bool
     answered: dict[str, int] | None = None
     """Servers that answered the load, each with the statements it counted from clients during the measured window."""
+    absences: list[Absence] = Field(default_factory=list)
+    """Of a load on all members of a cluster: when some were away, so that its figures are those of the others."""
 
 
 class PreparationRecord(Part):
@@ -362,8 +377,12 @@ class Record(Part):
 
     @property
     def counts(self) -> bool:
-        """Whether its figures count: it is ok, and not of block 0, a discarded warm-up (docs/statistics.md, rule 4)."""
-        return self.status == "ok" and self.block > 0
+        """Whether its figures count: it is ok, and not of block 0, a discarded warm-up (docs/statistics.md, rule 4).
+
+        Those of a load on all members of which one was away are of fewer members.
+        """
+        entry = self.workload.entry
+        return self.status == "ok" and self.block > 0 and not (entry and entry.absences)
 
     def to_json(self) -> str:
         """The record as it is stored and printed."""

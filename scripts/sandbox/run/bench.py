@@ -16,6 +16,7 @@ from sandbox.results.store import ResultFolder, slug_of
 from sandbox.run import counters, judge
 from sandbox.run.interrupted import keep_figures
 from sandbox.run.machine import host_load
+from sandbox.run.members import expected_away, members_loaded, note_absences, noting_losses, so_far
 from sandbox.run.sampler import Sampler
 from sandbox.run.save import collect, compose_record
 from sandbox.run.state import BenchRequest, Run, RunEndedError, open_run, open_stack, prove_settings
@@ -214,7 +215,7 @@ def _load_between_snapshots(run: Run) -> Outcome:
     for word, name in run.workload.leaves.items():
         run.keep(word, name)
     try:
-        return run.workload.load(run.session, "measure", run.keep("load_log", "load.log"))
+        return run.workload.load(noting_losses(run), "measure", run.keep("load_log", "load.log"))
     finally:
         run.usage = counters.used(before, counters.read_usage(run.stack, run.live_nodes))
         run.after, _ = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
@@ -223,18 +224,25 @@ def _load_between_snapshots(run: Run) -> Outcome:
 def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
     """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
     metrics, failure = outcome.metrics, outcome.failure
+    note_absences(run, outcome.absences)
+    if failure and run.session.entry.others and metrics.tps is None:
+        metrics, failure = so_far(run, metrics, failure)
     answered = counters.statements_answered(run.before, run.after, servers)
     run.answered = judge.answering(metrics, answered)
     aborted = counters.transactions_aborted(run.before, run.after, servers)
     by_code = metrics.conflicts_by_code
     if by_code is None:
         by_code = counters.conflicts_by_code(metrics.conflicts, run.before, run.after, servers)
-    cpu = counters.cpu_per_transaction(run.usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
+    absent = {each.member for each in run.absences}
+    usage = {name: used for name, used in run.usage.items() if name not in absent}  # of a part of the time
+    cpu = counters.cpu_per_transaction(usage, run.live_nodes, run.session.entry.group_index, metrics.transactions)
     run.metrics = metrics.model_copy(update={"conflicts_by_code": by_code, **cpu})
+    away = [name for name in servers if name not in answered and name in expected_away(run)]
     run.checks += [
         judge.nodes_alive(run.down_at_start, died(run)),
-        judge.load_reached(metrics, failure, answered, aborted),
+        judge.load_reached(metrics, failure, answered, aborted, away),
         judge.load_alone(metrics, failure, answered),
+        *members_loaded(run),
     ]
     status, reason = judge.verdict(failure, run.checks)
     run.checks += outcome.findings
@@ -248,7 +256,8 @@ def died(run: Run) -> dict[str, str]:
     unheard = [name for name in run.before if name not in run.after] if run.after else []
     silent = dict.fromkeys(unheard, "its server did not answer after the load")
     again = [name for name in run.before if name in run.after and counters.restarted(run.before[name], run.after[name])]
-    return {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
+    found = {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
+    return {name: state for name, state in found.items() if name not in expected_away(run)}
 
 
 STEPS: dict[str, Callable[[Run], None]] = {

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from sandbox.errors import counted, states
 from sandbox.plan.images import Text
-from sandbox.results.record import CheckRecord, Metrics, Status
+from sandbox.results.record import Absence, CheckRecord, Metrics, Status
 from sandbox.stack.protocol import SettingProof
 
 CONDITION = "condition"
@@ -99,10 +99,17 @@ def settings_in_effect(proofs: Sequence[SettingProof]) -> CheckRecord:
     return _check("settings_in_effect", "fail", "; ".join(texts))
 
 
-def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, int], aborted: int = 0) -> CheckRecord:
+def load_reached(
+    metrics: Metrics,
+    failure: str | None,
+    answered: Mapping[str, int],
+    aborted: int = 0,
+    uncounted_at: Sequence[str] = (),
+) -> CheckRecord:
     """Whether the servers counted what the load says it sent.
 
-    ``aborted``: transactions of clients that write sets from other members ended. A server answers the next statement
+    ``uncounted_at``: servers whose counters do not cover the load, since they were away. ``aborted``:
+    transactions of clients that write sets from other members ended. A server answers the next statement
     of each with error 1213 before it counts it (do_command of MariaDB's sql_parse.cc).
     """
     name, counted = "load_reached_server", sum(answered.values())
@@ -114,7 +121,42 @@ def load_reached(metrics: Metrics, failure: str | None, answered: Mapping[str, i
     uncounted = min(aborted, metrics.conflicts or 0)
     if uncounted:
         text += f" and aborted {uncounted} transactions, whose next statements they do not count"
-    return _check(name, "pass" if counted + uncounted >= REACHED_SHARE * metrics.queries else "fail", text)
+    if counted + uncounted >= REACHED_SHARE * metrics.queries:
+        return _check(name, "pass", text)
+    if uncounted_at:
+        return _check(name, "unknown", f"{text}, without {', '.join(uncounted_at)}, which was away")
+    return _check(name, "fail", text)
+
+
+def members_loaded(absences: Sequence[Absence], members: int, seconds: Sequence[tuple[int, float]]) -> CheckRecord:
+    """Whether every member took its share of the load from start to end.
+
+    ``seconds``: (number of a second of the load, its tps): those in which a member was away show what the others did.
+    """
+    name = "members_loaded"
+    if not absences:
+        return _check(name, "pass", f"all {members} members took their share from start to end")
+    texts = [_absence(each) for each in absences]
+    whole = [tps for second, tps in seconds if not _is_away(absences, second)]
+    part = [tps for second, tps in seconds if _is_away(absences, second)]
+    rates = [
+        f"{statistics.fmean(each):,.1f} tps {when} ({counted(len(each), 'second')})"
+        for each, when in ((whole, f"with all {members} members"), (part, "with fewer"))
+        if each
+    ]
+    verdict = "unknown" if all(each.on_purpose for each in absences) else "fail"
+    return _check(name, verdict, f"{'; '.join(texts)}: {', '.join(rates) or 'no second of load'}")
+
+
+def _absence(absence: Absence) -> str:
+    end = "to the end" if absence.until_s is None else f"to {absence.until_s:.1f} s"
+    why = "stopped or broken on purpose" if absence.on_purpose else "nobody had stopped or broken it"
+    return f"{absence.member} took no load from {absence.from_s:.1f} s {end} ({why}; {absence.error})"
+
+
+def _is_away(absences: Sequence[Absence], second: int) -> bool:
+    """Whether a member was away in any part of a second; second 1 ends at 1 s."""
+    return any(each.from_s < second and (each.until_s is None or each.until_s > second - 1) for each in absences)
 
 
 def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:

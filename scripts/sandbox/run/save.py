@@ -79,7 +79,7 @@ def _know_environment(run: Run) -> None:
 
 def compose_record(run: Run, status: Status, reason: str | None) -> Record:
     """The record of a run, with passwords masked in all text from a server or a tool."""
-    entry = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered)
+    entry = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered, absences=run.absences)
     command = list(run.load_command) if run.load_command else None
     found = {"entry": entry, "preparation": run.preparation, "load_command": command}
     return Record(

@@ -13,7 +13,16 @@ from sandbox.errors import MachineError, SandboxError
 from sandbox.faults.common.breaker import Breaking
 from sandbox.faults.common.targets import refuse_impossible
 from sandbox.plan.names import MEMBERS
-from sandbox.results.record import CheckRecord, Environment, HostLoad, Metrics, PreparationRecord, Status, TrialRecord
+from sandbox.results.record import (
+    Absence,
+    CheckRecord,
+    Environment,
+    HostLoad,
+    Metrics,
+    PreparationRecord,
+    Status,
+    TrialRecord,
+)
 from sandbox.results.statistics.survival import Lasted
 from sandbox.results.store import ResultFolder
 from sandbox.run.counters import ServerState, Usage
@@ -219,6 +228,12 @@ class Run(Opening):
     """Resources that each node used during the measured window."""
     sampler: Sampler | None = None
     answered: dict[str, int] | None = None
+    absences: list[Absence] = field(default_factory=list)
+    """Of a load on all members of a cluster: when some were away."""
+    starts: dict[str, str] = field(default_factory=dict)
+    """When each container had started last, before such a load."""
+    broken: set[str] = field(default_factory=set)
+    """Nodes that something was written down to be broken on, when a load had lost them."""
     host_load: HostLoad = field(default_factory=HostLoad)
     environment: Environment = field(default_factory=Environment)
     """The machine's fingerprint; a run that gets one does not take it again."""

@@ -37,6 +37,8 @@ _SHIPPED = yaml.safe_load(files(common).joinpath("sysbench.yaml").read_text(enco
 STOCK_SCRIPTS, SCRIPT_OPTIONS = tuple(_SHIPPED["scripts"]), dict(_SHIPPED["options"])
 """Scripts that sysbench 1.0 ships; transaction option of those that include oltp_common → what it means."""
 
+_SYSBENCH_RUN = "local sysbench_run = thread_run\n"
+"""Before the script, for `members.lua`: a script with a loop of its own keeps it."""
 _OWN_OPTIONS = ("data", "db_ps_mode", "thread_init_timeout_s", "tables_per_member")
 _STANDARD_TABLES = re.compile(r"""require\s*\(?\s*["']oltp_common["']""")
 _PREPARES = re.compile(r"\bfunction\s+(cmd_)?prepare\b|\bprepare\s*=")
@@ -211,13 +213,17 @@ class Sysbench(SysbenchLoad):
 
     def wrapped(self, session: Session) -> Mapping[str, str]:
         """The script around it: sysbench 1.0 has no Zipf's distribution, and knows nothing of several members."""
-        before = ["zipfian"] if session.parameters.distribution == "zipfian" else []
-        return wrapper(self._path, list(map(_lua, before)), self.lua_after(session))
+        before = [_lua("zipfian")] if session.parameters.distribution == "zipfian" else []
+        if session.entry.others:
+            before.append(_SYSBENCH_RUN)
+        return wrapper(self._path, before, self.lua_after(session))
 
     def lua_after(self, session: Session) -> list[str]:
         """The Lua that runs after the script, and can replace its functions."""
         after = ["member_tables"] if self.tables_per_member else []
-        return list(map(_lua, [*after, *(["conflict_codes"] if session.entry.others else [])]))
+        if session.entry.others:
+            after += ["conflict_codes", "members"]
+        return list(map(_lua, after))
 
     def _argv(self, script: str, entry: EntryPoint, parameters: Parameters, threads: int) -> list[str]:
         sizes = [f"--tables={parameters.tables}", f"--table-size={parameters.rows_per_table}"]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from sandbox.experiment.definition import Matrix
-from sandbox.results.record import CheckRecord, Metrics
+from sandbox.results.record import Absence, CheckRecord, Metrics
 from sandbox.run import judge
 from sandbox.run.judge import Condition
 from sandbox.stack.protocol import SettingProof
@@ -173,3 +173,44 @@ def test_the_baseline_is_the_first_of_a_list_that_can_run() -> None:
     assert made.with_baseline_among(lambda _: False).baseline == {"variant": "router"}, "the refusal names the first"
     with pytest.raises(ValidationError, match="no level 'nobody'"):
         matrix(baseline={"variant": ["direct", "nobody"]})
+
+
+def away(**changed: Any) -> Absence:
+    given: dict[str, Any] = {
+        "member": "g3",
+        "from_s": 2.5,
+        "until_s": 4.5,
+        "error": "error 1047 (x)",
+        "on_purpose": True,
+    }
+    return Absence(**{**given, **changed})
+
+
+SECONDS = [(1, 300.0), (2, 300.0), (3, 250.0), (4, 200.0), (5, 150.0), (6, 300.0)]
+
+
+def test_members_that_all_took_their_share() -> None:
+    check = judge.members_loaded([], 3, SECONDS)
+    assert check.verdict == "pass" and "all 3 members" in check.detail
+
+
+def test_a_member_that_was_away_on_purpose_leaves_two_rates() -> None:
+    check = judge.members_loaded([away()], 3, SECONDS)
+    assert check.verdict == "unknown"
+    assert check.detail == (
+        "g3 took no load from 2.5 s to 4.5 s (stopped or broken on purpose; error 1047 (x)):"
+        " 300.0 tps with all 3 members (3 seconds), 200.0 tps with fewer (3 seconds)"
+    )
+
+
+def test_a_member_that_nobody_had_stopped_fails_the_run() -> None:
+    check = judge.members_loaded([away(until_s=None, on_purpose=False)], 3, SECONDS)
+    assert check.verdict == "fail" and "to the end (nobody had stopped or broken it" in check.detail
+    assert "(2 seconds), 225.0 tps with fewer (4 seconds)" in check.detail
+
+
+def test_statements_that_an_absent_server_does_not_count_any_more_are_no_failure() -> None:
+    metrics = Metrics(queries=1000, transactions=50)
+    assert judge.load_reached(metrics, None, {"g1": 600}).verdict == "fail"
+    check = judge.load_reached(metrics, None, {"g1": 600}, uncounted_at=["g3"])
+    assert check.verdict == "unknown" and "without g3, which was away" in check.detail

@@ -80,7 +80,8 @@ def test_connections_are_spread_over_the_members_but_the_data_is_made_at_the_wri
     workload.load(session, "measure", tmp_path / "a.log")
     assert "--mysql-host=mysql1,mysql2,mysql3" in load_argv(stack)
     shipped = stack.shipped[WRAPPER]
-    assert "@@hostname" not in shipped and "before_restart_event" in shipped and load_argv(stack)[2].endswith(WRAPPER)
+    assert "conflicts of code" in shipped and "wait_until_back" in shipped and load_argv(stack)[2].endswith(WRAPPER)
+    assert "is not one of the members" not in shipped, "no tables of its own for each"
 
 
 def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:
@@ -93,7 +94,8 @@ def test_each_member_can_have_tables_of_its_own(tmp_path: Path) -> None:
     workload.prepare(session, tmp_path / "a.log")
     workload.load(session, "measure", tmp_path / "a.log")
     assert load_argv(stack)[2].endswith(f"/{WRAPPER}")
-    assert stack.shipped[WRAPPER].startswith('require("oltp_write_only")\n') and "@@hostname" in stack.shipped[WRAPPER]
+    before, _, after = stack.shipped[WRAPPER].partition('require("oltp_write_only")\n')
+    assert before == "local sysbench_run = thread_run\n" and "is not one of the members" in after
     with pytest.raises(SandboxError, match="TABLES=2 is too few for 3 members"):
         workload.prepare(session_of(stack, entry=members_of(stack)), tmp_path / "a.log")
 

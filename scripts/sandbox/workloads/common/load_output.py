@@ -27,6 +27,8 @@ class LoadOutput(ABC):
         self.phase = phase
         self.tps: list[float] = []
         """Of each second."""
+        self.goes_on = False
+        """Whether it went on at other members after it had lost one: those errors are no failure of it."""
         self.last_foreign: str | None = None
         """The last line that was not the script's own: sysbench's message when it fails."""
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sandbox.errors import SandboxError, did_you_mean, expected
 from sandbox.finder import OptionValue
 from sandbox.plan.library import Kind
-from sandbox.results.record import CheckRecord, Metrics, PreparationRecord
+from sandbox.results.record import Absence, CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode
 
 Phase = Literal["warm-up", "measure"]
@@ -93,6 +93,14 @@ class Progress:
 
     step: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemberChange(Progress):
+    """A member of a cluster that a load on all members has lost, or that takes its share again."""
+
+    member: str
+    is_lost: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +196,8 @@ class Outcome:
     metrics: Metrics
     failure: str | None
     findings: tuple[CheckRecord, ...] = ()
+    absences: tuple[Absence, ...] = ()
+    """Of a load on all members of a cluster: when some of them were away."""
 
 
 class Workload(BaseModel, ABC):

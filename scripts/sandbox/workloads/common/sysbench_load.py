@@ -11,6 +11,7 @@ from sandbox.stack.protocol import EntryPoint
 from sandbox.workloads.common import prepared
 from sandbox.workloads.common.in_client import run_load
 from sandbox.workloads.common.load_output import LoadOutput
+from sandbox.workloads.common.members import watched_members
 from sandbox.workloads.common.model import Outcome, Phase, Progress, Session, Workload, WorkloadError
 
 PREPARE_LIMIT_S = 24 * 3600
@@ -113,10 +114,15 @@ class SysbenchLoad(Workload):
             "run",
         ]
         output = self.output(phase)
+        with watched_members(session) as members:
 
-        def read(line: str) -> None:
-            if second := output.feed(line):
-                session.on_event(second)
+            def read(line: str) -> None:
+                if members is not None:
+                    members.feed(line)
+                if second := output.feed(line):
+                    session.on_event(second)
 
-        code = run_load(session.stack, session.client, argv, seconds, log, read)
-        return Outcome(tuple(argv), output.metrics(), output.failure(code))
+            code = run_load(session.stack, session.client, argv, seconds, log, read)
+        absences = members.absences if members is not None else ()
+        output.goes_on = bool(absences)
+        return Outcome(tuple(argv), output.metrics(), output.failure(code), absences=absences)

@@ -95,7 +95,7 @@ class SysbenchOutput(LoadOutput):
 
     def failure(self, code: int) -> str | None:
         """The first error, else how sysbench ended."""
-        if self.first_error:
+        if self.first_error and not (self.goes_on and self.is_whole):
             return self.first_error
         if code == TIMED_OUT:
             return f"sysbench was terminated: still running {OVERTIME_S} s after its time"
@@ -113,6 +113,8 @@ class SysbenchOutput(LoadOutput):
             return {}
         totals, seconds = self._totals, self._totals["total time"]
         transactions = int(totals["transactions"])
+        # sysbench counts the loss of a member as an ignored error, too.
+        conflicts = self._conflicts.total() if self.goes_on else int(totals["ignored errors"])
         return {
             **rates(transactions, int(totals["total"]), totals["read"], totals["write"], seconds),
             "latency_avg_ms": totals["avg"] if transactions else None,
@@ -120,7 +122,7 @@ class SysbenchOutput(LoadOutput):
             "latency_max_ms": totals["max"] if transactions else None,
             "latency_resolution_ms": HISTOGRAM_RESOLUTION_MS,
             "latency_precision_percent": HISTOGRAM_PRECISION_PERCENT,
-            "conflicts": int(totals["ignored errors"]),
+            "conflicts": conflicts,
             "conflicts_by_code": dict(self._conflicts) or None,
             "reconnects": int(totals["reconnects"]),
         }
