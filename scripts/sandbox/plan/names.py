@@ -12,6 +12,8 @@ CPU_SHARES = 1024
 """Of every service: what is updated later has a weight of its own, which is not always that of one without shares."""
 ROTATION_SQL = "/sandbox/renew.sql"
 """What a server whose data comes from a snapshot runs at its start."""
+PACKAGE_LABEL = "sandbox.package-version"
+"""Of an image built here: the version of its package, as the distribution writes it."""
 MEMBERS = "members"
 """`VIA=` of every member of a cluster at once."""
 

@@ -78,7 +78,7 @@ def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
 
 
 def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
-    """The questions in or about a node: ``ready``, ``role``, ``version``, ``state``, ``proof-<setting>`` of each setting."""
+    """The questions in or about a node: ``ready``, ``role``, ``version``, ``state``, ``proof-<setting>``."""
     questions = {}
     if node.ready is not None and node.ready.via == via:
         questions["ready"] = ready_commands(node.ready, node, plan, context)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.errors import MachineError
+from sandbox.plan.names import PACKAGE_LABEL
 from sandbox.stack.engine import Docker, Pending
-from sandbox.stack.images import PACKAGE_LABEL
 from sandbox.stack.protocol import Engine
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from sandbox.library import load_library, load_lock
 from sandbox.places import CHECKOUT, LOCK_FILE
 from sandbox.plan.images import Availability, Catalog, Lock, built_alias, built_reference
 from sandbox.plan.model import Plan
+from sandbox.plan.names import PACKAGE_LABEL
 from sandbox.results.store import write_atomically
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 
 IMAGES = CHECKOUT / "images"
 RECIPE_LABEL = "sandbox.recipe"
-PACKAGE_LABEL = "sandbox.package-version"
 REGISTRY_BOUND_S = 2.0
 _ABSENT = "debian:no-such-tag"
 _REACHED = ("not found", "manifest unknown")

@@ -19,10 +19,10 @@ from sandbox.plan.alternatives import (
 )
 from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
 from sandbox.plan.model import Plan
-from sandbox.plan.planner import make_plan
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
+from sandbox.stack.planning import planned
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
 
 BUILD_SCRIPT = CHECKOUT / "scripts" / "build-image"
@@ -43,7 +43,7 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     supply(choices, on_event, docker)
     if all(choice.source != "build" for choice in choices):
         return plan
-    return make_plan(plan.request, load_library(), engine_availability(load_lock(), docker))
+    return planned(plan.request, docker=docker)
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:

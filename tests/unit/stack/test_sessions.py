@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from sandbox.stack.engine import CommandStream
-from sandbox.stack.stack import SqlSession
+from sandbox.stack.sql_session import SqlSession
 
 ECHO = "import os, sys\nfor line in sys.stdin: print('\\x1e' + f'{os.getpid()} {line.strip()}', flush=True)"
 WARNS = "import sys\nfor line in sys.stdin: print('a warning\\n\\x1eyes', flush=True)"

@@ -75,7 +75,7 @@ def test_a_mistyped_variable_is_refused_once_its_image_is_there_and_before_a_ser
     docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = small_plan("mysql", Availability(registry=lambda: True), assignments=("max_conections=5",))
-    monkeypatch.setattr(up_module, "ensure_images", lambda *_: None)
+    monkeypatch.setattr(up_module, "ensure_images", lambda plan, *_: plan)
     docker.on("^image inspect", answer("sha256:" + "c" * 64))
     docker.on("^run ", answer(HELP))
     with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:

@@ -246,7 +246,7 @@ def heal_recorded(
 ) -> SandboxError | None:
     """Heals what is broken in a stack by what was written down, the latest first; returns what could not be healed.
 
-    Then it waits for what outlasts a heal, for a minute or two; ``on_wait`` is told the node.
+    Then it waits for what outlasts a heal, for a minute or two; ``on_wait`` gets the node.
     """
     there, problems = {node.name for node in stack.nodes()}, list[NotHealed]()
     lasting: list[tuple[Fault, NodeControl]] = []

@@ -64,16 +64,16 @@ class Members:
         self._session.on_event(MemberChange("members", text, member, is_lost=False))
 
     def _look(self) -> None:
-        """Tells the threads of a member that it is back; one that leaves again is told of again."""
-        told: dict[str, Absence] = {}
+        """Announces to the threads of a member that it is back; again each time it has left."""
+        announced: dict[str, Absence] = {}
         while not self._over.wait(LOOK_S):
-            waiting = {name: each for name, each in self._away.items() if told.get(name) is not each}
+            waiting = {name: each for name, each in self._away.items() if announced.get(name) is not each}
             with suppress(SandboxError, TimeoutError):  # an engine that does not answer is asked again
                 roles = self._session.stack.roles() if waiting else {}
                 for name, absence in waiting.items():
                     if roles.get(name) == "writer":
                         self._tell(name)
-                        told[name] = absence
+                        announced[name] = absence
 
     def _tell(self, member: str) -> None:
         count = self._returns.get(member, 0) + 1
