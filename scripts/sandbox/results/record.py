@@ -47,7 +47,7 @@ class Absence(Part):
     until_s: float | None
     """Null: it was away to the end."""
     error: str
-    """What its first client was told."""
+    """That its first client got."""
     on_purpose: bool = False
     """Whether somebody had stopped or broken it."""
 

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from sandbox.report.text import UNKNOWN, WIDTH
-from sandbox.report.trial_view import ledger_text, step_text, time_text, trial_text, trial_title
+from sandbox.report.trial_view import (
+    ledger_text,
+    single_trial_answer,
+    step_text,
+    time_text,
+    trial_text,
+    trial_title,
+)
 from sandbox.results.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
 from unit.report.made_up_logs import T0_MS
 from unit.report.made_up_trials import trial_record
@@ -96,7 +103,7 @@ def test_a_trial_in_lines() -> None:
             action(refused=True, outcome="the old writer answers: it would be a second one", options={}),
             "promote at +0.5 s, not done after 2.2 s: the old writer answers: it would be a second one",
         ),
-        (action(outcome=None, options={}), f"promote at +0.5 s, done in 2.2 s: {UNKNOWN}"),
+        (action(outcome=None, options={}), "promote at +0.5 s, under way when the trial was interrupted"),
         (action(began_ms=T0_MS, options={}), "promote, done in 2.7 s: replica1 promoted"),
     ],
 )
@@ -192,3 +199,32 @@ def test_a_trial_without_figures_still_shows_what_was_done() -> None:
     text = trial_text(changed_trial(figures=None, ledger=None, writers=[]), FOLDER)
     assert row(text, "writers seen") == row(text, "ledger") == UNKNOWN
     assert row(text, "errors during") == "none" and row(text, "fault").startswith("server-crash")
+
+
+def with_figures(metrics: dict[str, Any], **figures: Any) -> Record:
+    """A trial with other figures."""
+    record = trial_record()
+    trial = trial_of(record)
+    assert trial.figures
+    changed = trial.model_copy(update={"figures": trial.figures.model_copy(update=figures)})
+    return record.model_copy(update={"trial": changed, "metrics": record.metrics.model_copy(update=metrics)})
+
+
+def test_without_an_outage_the_headline_is_the_longest_stall() -> None:
+    nothing = {"rto_ms": 0.0, "outage_first_ms": 0.0, "outage_longest_ms": 0.0, "outage_total_ms": 0.0}
+    record = with_figures(nothing, **nothing, longest_stall_ms={"pooled": 61.0})
+    assert single_trial_answer(record).startswith("Writes had no outage; longest stall 61 ms.")
+    assert "RTO                     no outage; longest stall 61 ms" in trial_text(record, FOLDER)
+
+
+def test_an_outage_after_the_heal_is_none_of_the_fault() -> None:
+    after = {"rto_ms": 0.0, "outage_first_ms": 900.0, "outage_longest_ms": 900.0, "outage_total_ms": 900.0}
+    record = with_figures(after, **after, outage_first_began_ms=20_000.0, longest_stall_ms={"pooled": 900.0})
+    shown = trial_text(record, FOLDER)
+    assert "no outage while it was broken; longest stall 900 ms" in shown and "900 ms, began at +20.0 s" in shown
+
+
+def test_an_outage_that_began_late_is_given_with_its_own_length() -> None:
+    late = {"rto_ms": 14_861.0, "outage_first_ms": 2_038.0}
+    answer = single_trial_answer(with_figures(late, **late, outage_first_began_ms=12_823.0))
+    assert answer.startswith("Writes were out for 2,038 ms, from +12.8 s on")

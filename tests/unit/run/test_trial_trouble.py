@@ -9,7 +9,7 @@ import pytest
 from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import Injection
 from sandbox.report.trial_view import single_trial_answer, trial_rows
-from sandbox.run import conductor, probe
+from sandbox.run import conductor, probe, trial
 from sandbox.run.bench import EXIT_CODES
 from sandbox.run.schedule import Step
 from sandbox.run.trial import refusals
@@ -265,3 +265,39 @@ def test_no_password_is_saved_anywhere(world: World, tmp_path: Path, monkeypatch
     try_once(world, tmp_path, monkeypatch)
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or PASSWORD not in path.read_text(), path
+
+
+def test_a_replica_that_has_stopped_is_said_before_any_ledger(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = TrialStack(world)
+    stack.not_ready = {"replica1": "receiver No, applier Yes: Got fatal error 1236 from source: purged"}
+    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert record.status == "infra_error"
+    assert record.reason == (
+        "a server does not get what is written: replica1: its replication has stopped: Got fatal error 1236"
+        " from source: purged (make ps shows why; make down and make up start a stack that is whole)"
+    )
+
+
+def test_a_trial_goes_on_until_a_brownout_is_over(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def is_over(run: object, now_us: float) -> bool:
+        looks.append(now_us)
+        return len(looks) > 3
+
+    monkeypatch.setattr(trial, "is_brownout_over", is_over)
+    record, _, _ = try_once(world, tmp_path, monkeypatch)
+    assert record.status == "ok" and len(looks) == 4
+    assert trial_of(record).end_ms == pytest.approx(looks[-1] / 1000, abs=1)
+
+
+def test_a_brownout_that_lasts_does_not_keep_a_trial_for_ever(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "is_brownout_over", lambda run, now_us: False)
+    ended = trial_of(try_once(world, tmp_path, monkeypatch)[0])
+    assert (ended.end_ms or 0) - (ended.whole_ms or 0) == pytest.approx(66_000, abs=2_500)

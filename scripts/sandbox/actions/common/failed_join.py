@@ -14,7 +14,7 @@ LASTS_S = 5.0
 LOG_EVERY_S = 3.0
 _FINAL = (
     (re.compile(r"^\d*,Disconnected,\d*$"), "it has left its cluster"),
-    (re.compile(r"^receiver(?=.*\bNo\b).*: (?P<why>.+)"), "its replication has stopped"),
+    (re.compile(r"^receiver(?=[^:]*\bNo\b)[^:]*: (?P<why>.+)"), "its replication has stopped"),
 )
 """What a server that is not ready answers → what that means: Galera without its provider, a replica with an error."""
 _IN_GROUP = re.compile(r"\[ERROR\].*\[MY-(?:010584|010586|011451|011526|013146)\]")

@@ -91,7 +91,6 @@ def figures_of(
     outage with an RTO begins, None: any injection.
     """
     of_stream = stream_outages(log, t0_us, end_us, injections, causes)
-    during_us = during_end(of_stream.values(), t0_us, injections)
     figures: dict[str, Any] = {
         "detection_ms": detection_ms(log.observations, t0_us, _first_heal(injections) or end_us, broken, acted_us),
         "election_ms": election_ms(log.observations, t0_us),
@@ -101,7 +100,7 @@ def figures_of(
         "baseline_p99_ms": finite(nearest_rank(_baseline_ms(log, t0_us), 99)),
         **_lateness(log, t0_us),
         "missed": log.missed_by_stream(),
-        **{f"errors_{phase}": counts for phase, counts in log.errors(t0_us, during_us).items()},
+        **_errors(log, t0_us, during_end(of_stream.values(), t0_us, injections)),
         "longest_block_ms": longest_blocks_ms(log, end_us),
         "resolution_ms": _resolutions(log, of_stream, clock_us / 1000),
     }
@@ -121,6 +120,10 @@ def _of_streams(of_stream: Mapping[str, StreamOutages]) -> dict[str, dict[str, f
         "threshold_ms": {stream: each.threshold_us / 1000 for stream, each in of_stream.items()},
         "longest_stall_ms": {stream: round(each.stall_us / 1000, 3) for stream, each in of_stream.items()},
     }
+
+
+def _errors(log: ProbeLog, t0_us: float, during_us: float) -> dict[str, dict[str, dict[str, int]]]:
+    return {f"errors_{phase}": counts for phase, counts in log.errors(t0_us, during_us).items()}
 
 
 def _lateness(log: ProbeLog, t0_us: float) -> dict[str, float | None]:

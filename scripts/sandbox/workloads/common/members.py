@@ -64,7 +64,7 @@ class Members:
         self._session.on_event(MemberChange("members", text, member, is_lost=False))
 
     def _look(self) -> None:
-        """Announces to the threads of a member that it is back; again each time it has left."""
+        """Lets the threads of a member know that it is back, once for each time that it was away."""
         announced: dict[str, Absence] = {}
         while not self._over.wait(LOOK_S):
             waiting = {name: each for name, each in self._away.items() if announced.get(name) is not each}
@@ -72,10 +72,10 @@ class Members:
                 roles = self._session.stack.roles() if waiting else {}
                 for name, absence in waiting.items():
                     if roles.get(name) == "writer":
-                        self._tell(name)
+                        self._announce(name)
                         announced[name] = absence
 
-    def _tell(self, member: str) -> None:
+    def _announce(self, member: str) -> None:
         count = self._returns.get(member, 0) + 1
         script = 'mkdir -p "$0" && echo "$2" > "$0/$1.new" && mv "$0/$1.new" "$0/$1"'
         argv = ["sh", "-c", script, RETURNS, member, str(count)]
