@@ -1,4 +1,7 @@
-"""Answers over HTTP who may be written to or read: GET /writer/NAME, /reader/NAME, /aside/NAME. 200, or 503 and why."""
+"""Answers over HTTP who may be written to or read: GET /writer/NAME, /reader/NAME, /aside/NAME. 200, or 503 and why.
+
+GET /roles says it of all servers at once; GET /follow does so at every change until the client leaves.
+"""
 
 import json
 import logging
@@ -22,6 +25,10 @@ MARGIN_S = 0.75
 """What a server said longer ago than a pause, a wait for its answer and this says nothing of it any more."""
 CLIENT_PATIENCE_S = 1
 """How long a client of ours may take to ask."""
+LOOK_S = 0.05
+"""Time between two looks for a change, for those that follow them."""
+BEAT_S = 0.4
+"""A follower hears at least so often that the checker lives."""
 
 Connection: TypeAlias = "pymysql.Connection[DictCursor]"
 
@@ -67,17 +74,40 @@ def ask_member(connection: Connection) -> Verdict:
 
 
 def ask_single(connection: Connection) -> Verdict:
-    """`read_only`, and the channels that it replicates by."""
-    server = named(connection, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'version')")
-    return judge_single(server["read_only"], rows(connection, _replication(server["version"])))
+    """`read_only`, the channels that it replicates by, and since when it takes writes."""
+    server = named(
+        connection, "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'version', 'gtid_slave_pos')"
+    )
+    channels = rows(connection, _replication(server["version"]))
+    return judge_single(server["read_only"], channels, _promoted(connection, server))
 
 
 def _replication(version: str) -> str:
     """The words changed with MySQL 8.0.22; MariaDB has its own for all channels."""
     if "mariadb" in version.lower():
         return "SHOW ALL SLAVES STATUS"
-    numbers = tuple(int(number) for number in version.partition("-")[0].split("."))
-    return "SHOW REPLICA STATUS" if numbers >= (8, 0, 22) else "SHOW SLAVE STATUS"
+    return "SHOW REPLICA STATUS" if _numbers(version) >= (8, 0, 22) else "SHOW SLAVE STATUS"
+
+
+def _promoted(connection: Connection, server: Mapping[str, str]) -> int:
+    """When it began to take writes: up to where it applied another one's (MariaDB), or microseconds (MySQL 8.0 on).
+
+    MySQL says when `read_only` was set last; before 8.0 nothing does.
+    """
+    if "gtid_slave_pos" in server:
+        return int(server["gtid_slave_pos"].rpartition("-")[2] or 0)
+    if _numbers(server["version"]) < (8, 0):
+        return 0
+    found = rows(
+        connection,
+        "SELECT CAST(1000000 * UNIX_TIMESTAMP(set_time) AS UNSIGNED) AS at FROM performance_schema.variables_info "
+        "WHERE variable_name = 'read_only'",
+    )
+    return int(found[0]["at"] or 0) if found else 0
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.partition("-")[0].split("."))
 
 
 ASK: Mapping[str, Callable[[Connection], Verdict]] = {
@@ -148,13 +178,18 @@ class Group:
         self._election = Election(first=next(iter(servers))) if single else None
         self._one_at_a_time = threading.Lock()
 
+    @property
+    def asked(self) -> bool:
+        """Whether every server has answered once, or failed to."""
+        return all(server.asked for server in self.servers.values())
+
     def judged(self) -> dict[str, Verdict]:
         """What is known of every server. In asynchronous replication it takes all to say which is the writer."""
         with self._one_at_a_time:
             verdicts = {name: server.verdict for name, server in self.servers.items()}
             if not self._election:
                 return verdicts
-            if not all(server.asked for server in self.servers.values()):
+            if not self.asked:
                 return dict.fromkeys(verdicts, unknown("not every server was asked yet"))
             return self._election.judge(verdicts)
 
@@ -163,16 +198,31 @@ def answer(path: str, group: Group) -> tuple[int, str]:
     """Status and text of one question."""
     question, _, name = path.strip("/").partition("/")
     verdicts = group.judged()
+    if question == "roles":
+        return 200, roles(verdicts)
     if question == "ready":
         idle = {each: _why_idle(verdict) for each, verdict in verdicts.items()}
         reasons = "; ".join(f"{each}: {reason}" for each, reason in idle.items() if reason)
         return (503, reasons) if reasons else (200, "ready")
     if name not in verdicts or question not in ("writer", "reader", "aside"):
-        return 404, f"no such question; /ready, /writer/NAME, /reader/NAME or /aside/NAME with {', '.join(verdicts)}"
+        known = "/ready, /roles, /follow, /writer/NAME, /reader/NAME or /aside/NAME"
+        return 404, f"no such question; {known} with {', '.join(verdicts)}"
     verdict = verdicts[name]
     aside = "" if verdict.aside else "not aside"
     reason = {"writer": verdict.not_writer, "reader": verdict.not_reader, "aside": aside}[question]
     return (503, reason) if reason else (200, question)
+
+
+def roles(verdicts: Mapping[str, Verdict]) -> str:
+    """Every server's name and what it is for, such as ``mysql1=writer replica1=reader replica2=none``."""
+    return " ".join(f"{name}={_role(verdict)}" for name, verdict in verdicts.items())
+
+
+def _role(verdict: Verdict) -> str:
+    """One that may be written to and read (a member of a multi-primary group) is ``both``."""
+    if not verdict.not_writer:
+        return "writer" if verdict.not_reader else "both"
+    return "none" if verdict.not_reader else "reader"
 
 
 def _why_idle(verdict: Verdict) -> str:
@@ -188,12 +238,30 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Status, reason as a header and as text, all at once: HAProxy closes when it has the status."""
+        if self.path == "/follow":
+            self._follow()
+            return
         status, text = answer(self.path, self.group)
         line = " ".join(text.split())
         with suppress(ConnectionError):
             self.wfile.write(
                 f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nX-Reason: {line}\r\n\r\n{line}\n".encode()
             )
+
+    def _follow(self) -> None:
+        """A line of roles at every change, and at least every beat, until the client leaves.
+
+        None until every server was asked: a checker that has just started changes nothing.
+        """
+        told, told_at = "", time.monotonic()
+        with suppress(OSError):
+            self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            while True:
+                now = roles(self.group.judged()) if self.group.asked else ""
+                if now and (now != told or time.monotonic() - told_at >= BEAT_S):
+                    self.wfile.write(f"{now}\n".encode())
+                    told, told_at = now, time.monotonic()
+                time.sleep(LOOK_S)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the name is the library's)
         """Checks come many times a second: only changes are told, by the servers' threads."""

@@ -13,13 +13,16 @@ class Verdict:
     """Why a server is no writer, and why it is no reader; an empty text where it is one.
 
     ``heard``: whether it has said something fit to go by. ``follows``: the servers that it replicates from, None where
-    it is a member of a cluster. ``aside``: it is neither, and will not become either by itself.
+    it is a member of a cluster. ``promoted``: when it began to take writes, on a scale that all servers of its group
+    share; 0 where it cannot tell, or has done so from its first start on. ``aside``: it is neither, and will not
+    become either by itself.
     """
 
     not_writer: str
     not_reader: str
     heard: bool = True
     follows: frozenset[str] | None = None
+    promoted: int = 0
     aside: bool = False
 
 
@@ -56,13 +59,13 @@ def judge_member(member: Mapping[str, object]) -> Verdict:
     return Verdict("primary, still read-only" if read_only else "", "the only primary" if only_primary else "")
 
 
-def judge_single(read_only: str, channels: Sequence[Mapping[str, object]]) -> Verdict:
+def judge_single(read_only: str, channels: Sequence[Mapping[str, object]], promoted: int = 0) -> Verdict:
     """A server of asynchronous replication: the writer is not read-only; readers are, and both threads run.
 
     Which of several that take writes is the writer only all of them can say: `elected`.
     """
     if not _is_on(read_only):
-        return Verdict("", "takes writes", follows=_sources(channels, writable=True))
+        return Verdict("", "takes writes", follows=_sources(channels, writable=True), promoted=promoted)
     follows = _sources(channels, writable=False)
     if not channels:
         return Verdict(_DETACHED, _DETACHED, follows=follows)
@@ -87,49 +90,75 @@ def _sources(channels: Sequence[Mapping[str, object]], writable: bool) -> frozen
 
 
 class Election:
-    """Which server of asynchronous replication is the writer, time after time: the one that the others follow.
+    """Which server of asynchronous replication is the writer, time after time.
 
-    A server that took writes beside the writer does not become it when that falls silent: only once it is followed, or
-    was read-only in between. ``first``: the source at first start.
+    A server that takes writes beside the writer is stale; so is a writer that fell silent and was replaced, once it is
+    back. When the writer falls silent, a stale server does not become it, nor does it because of the replicas that
+    nobody has pointed to the writer yet: only once others follow it, or it was read-only in between.
+    ``first``: the source at first start.
     """
 
     def __init__(self, first: str) -> None:
         self._first = first
-        self._stale: frozenset[str] | None = None
+        self._writer: str | None = None
+        self._stale: dict[str, frozenset[str]] | None = None
+        """Of each stale server the followers that it has had since it became so."""
 
     def judge(self, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
         """The verdicts with one writer among them, or with none."""
         stale = _left_for_a_silent(verdicts, self._first) if self._stale is None else self._stale
-        judged = elected(verdicts, self._first, stale)
-        self._stale = frozenset(name for name, each in judged.items() if _stays_stale(each, name in stale))
+        judged = elected(verdicts, self._first, stale, self._writer)
+        writer = next((name for name, each in judged.items() if not each.not_writer), None)
+        replaced = self._writer if writer and self._writer != writer else None
+        self._writer = writer or self._writer
+        followers = _followers(verdicts)
+        self._stale = {
+            name: stale.get(name, followers[name]) & followers[name]
+            for name, each in judged.items()
+            if _is_stale(each, name in stale or name == replaced)
+        }
         return judged
 
 
-def _left_for_a_silent(verdicts: Mapping[str, Verdict], first: str) -> frozenset[str]:
+def _left_for_a_silent(verdicts: Mapping[str, Verdict], first: str) -> dict[str, frozenset[str]]:
     """The first source, where others follow another one that says nothing now: that one may have been promoted."""
     sources = {source for each in verdicts.values() for source in each.follows or ()} - {first}
     silent = {name for name, each in verdicts.items() if not each.heard}
-    return frozenset({first} if sources & silent else ())
+    return {first: frozenset()} if sources & silent else {}
 
 
-def _stays_stale(verdict: Verdict, was_stale: bool) -> bool:
+def _is_stale(verdict: Verdict, was_stale: bool) -> bool:
     return was_stale if not verdict.heard else verdict.not_writer.startswith(_STALE)
 
 
-def elected(verdicts: Mapping[str, Verdict], first: str, stale: frozenset[str] = frozenset()) -> dict[str, Verdict]:
-    """The verdicts on servers of asynchronous replication with one writer among them: the one that the others follow.
+def _followers(verdicts: Mapping[str, Verdict]) -> dict[str, frozenset[str]]:
+    """Of every server those that replicate from it."""
+    return {
+        name: frozenset(other for other, each in verdicts.items() if name in (each.follows or ())) for name in verdicts
+    }
 
-    Of those that nobody follows, a replica that has no source any more was promoted; else the first in order is it. The
-    same rule as in role.sh.j2 of a replica. ``first``: the source at first start. ``stale``: who is the writer only if
-    others follow it.
+
+def elected(
+    verdicts: Mapping[str, Verdict],
+    first: str,
+    stale: Mapping[str, frozenset[str]] | None = None,
+    before: str | None = None,
+) -> dict[str, Verdict]:
+    """The verdicts on servers of asynchronous replication with one writer among them: the one that most others follow.
+
+    Of those that as many follow it is one that has left its source, then the one that was promoted last, then the
+    writer ``before``, then a replica rather than ``first``, the source at first start. The same rule as in role.sh.j2
+    of a replica, which remembers nothing. ``stale``: who is the writer only if others than these follow it.
     """
-    followers = {name: sum(name in (each.follows or ()) for each in verdicts.values()) for name in verdicts}
+    apart = stale or {}
+    followers = {name: len(each - apart.get(name, frozenset())) for name, each in _followers(verdicts).items()}
 
-    def points(name: str) -> int:
-        return 4 * followers[name] + (0 if verdicts[name].follows else 2 if name == first else 3)
+    def rank(name: str) -> tuple[int, bool, int, bool, bool]:
+        verdict = verdicts[name]
+        return followers[name], not verdict.follows, verdict.promoted, name == before, name != first
 
     writable = (name for name, each in verdicts.items() if not each.not_writer)
-    writer = max((name for name in writable if name not in stale or followers[name]), key=points, default=None)
+    writer = max((name for name in writable if name not in apart or followers[name]), key=rank, default=None)
     return {name: each if name == writer else _beside(each, writer) for name, each in verdicts.items()}
 
 

@@ -11,9 +11,9 @@ import pytest
 from contract.stacks import CHECKOUT
 
 
-def _load() -> ModuleType:
-    path = CHECKOUT / "compose" / "haproxy" / "eligibility.py"
-    spec = importlib.util.spec_from_file_location("haproxy_eligibility", path)
+def _load(name: str) -> ModuleType:
+    """A file of the checker under its own name, by which the others import it."""
+    spec = importlib.util.spec_from_file_location(name, CHECKOUT / "compose" / "haproxy" / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -21,7 +21,8 @@ def _load() -> ModuleType:
     return module
 
 
-eligibility = _load()
+eligibility = _load("eligibility")
+checker = _load("checker")
 
 SYNCED = {
     "wsrep_cluster_status": "Primary",

@@ -14,30 +14,33 @@ from typing import Any
 import pytest
 
 from contract.stacks import document
-from contract.test_haproxy_eligibility import eligibility
+from contract.test_haproxy_eligibility import checker, eligibility
 
 SOURCE, PROMOTED, OTHER = "mysql1", "replica1", "replica2"
 
 
 @dataclass(frozen=True)
 class Server:
-    """What one server answers: whether it takes writes, whom it follows, whether its receiver runs."""
+    """What one server answers: whether it takes writes and since when, whom it follows, whether its receiver runs."""
 
     writable: bool = False
     follows: str = ""
     receiver: str = "Yes"
+    promoted: int = 0
 
     @property
     def rows(self) -> str:
         """The answer of a client that prints vertically."""
         channel = f"Source_Host: {self.follows}\nReplica_IO_Running: {self.receiver}\nReplica_SQL_Running: Yes\n"
-        return f"read_only: {int(not self.writable)}\nheld: \n" + (channel if self.follows else "")
+        itself = f"read_only: {int(not self.writable)}\nheld: \npromoted: {self.promoted or 'NULL'}\n"
+        return itself + (channel if self.follows else "")
 
     @property
     def verdict(self) -> object:
         """The same, judged by HAProxy's checker."""
         channel = {"Source_Host": self.follows, "Replica_IO_Running": self.receiver, "Replica_SQL_Running": "Yes"}
-        return eligibility.judge_single("OFF" if self.writable else "ON", [channel] if self.follows else [])
+        read_only = "OFF" if self.writable else "ON"
+        return eligibility.judge_single(read_only, [channel] if self.follows else [], self.promoted)
 
 
 FOLLOWS_SOURCE, FOLLOWS_PROMOTED = Server(follows=SOURCE), Server(follows=PROMOTED)
@@ -60,6 +63,18 @@ SITUATIONS: dict[str, tuple[dict[str, Server], dict[str, str]]] = {
     ),
     "the source back, writable, and nobody follows either": (
         {SOURCE: WRITABLE, PROMOTED: WRITABLE}, {SOURCE: "stale", PROMOTED: "writer"},
+    ),
+    "both were promoted once, the source last, and nobody follows either": (
+        {SOURCE: Server(True, promoted=1700000009000000), PROMOTED: Server(True, promoted=1700000005000000)},
+        {SOURCE: "writer", PROMOTED: "stale"},
+    ),
+    "both were promoted once, the other one last, and nobody follows either": (
+        {SOURCE: Server(True, promoted=5), PROMOTED: Server(True, promoted=10)},
+        {SOURCE: "stale", PROMOTED: "writer"},
+    ),
+    "followed, though another one began to take writes later": (
+        {SOURCE: Server(True, promoted=5), PROMOTED: Server(True, promoted=9), OTHER: FOLLOWS_SOURCE},
+        {SOURCE: "writer", PROMOTED: "stale", OTHER: "reader"},
     ),
     "the source rejoined": (
         {SOURCE: FOLLOWS_PROMOTED, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED},
@@ -197,6 +212,45 @@ def test_who_is_followed_again_is_the_writer_again() -> None:
     election.judge(heard({SOURCE: WRITABLE, PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED}))
     judged = election.judge(heard({SOURCE: WRITABLE, OTHER: FOLLOWS_SOURCE}))
     assert routed(judged[SOURCE]) == "writer"
+
+
+def writers(*situations: dict[str, Server]) -> list[str]:
+    """Whom the checker has for the writer, situation after situation; empty: nobody."""
+    election = eligibility.Election(first=SOURCE)
+    judged = [election.judge(heard(situation)) for situation in situations]
+    return [next((name for name, each in verdicts.items() if routed(each) == "writer"), "") for verdicts in judged]
+
+
+def test_a_replaced_writer_is_not_the_writer_again_by_answering() -> None:
+    """A replica that nobody has pointed to the new writer yet still follows it."""
+    hung = {PROMOTED: WRITABLE, OTHER: FOLLOWS_SOURCE}
+    back = {**hung, SOURCE: WRITABLE}
+    only_old = {SOURCE: WRITABLE, OTHER: FOLLOWS_SOURCE}
+    assert writers(AT_FIRST, hung, back, only_old) == [SOURCE, PROMOTED, PROMOTED, ""]
+
+
+def test_a_replaced_writer_is_the_writer_again_once_another_server_follows_it() -> None:
+    hung = {PROMOTED: WRITABLE, OTHER: FOLLOWS_PROMOTED}
+    followed = {SOURCE: WRITABLE, PROMOTED: FOLLOWS_SOURCE, OTHER: FOLLOWS_PROMOTED}
+    assert writers(AT_FIRST, hung, {**hung, SOURCE: WRITABLE}, followed) == [SOURCE, PROMOTED, PROMOTED, SOURCE]
+
+
+def test_a_writer_that_was_silent_and_not_replaced_is_the_writer_again() -> None:
+    assert writers(AT_FIRST, {PROMOTED: FOLLOWS_SOURCE, OTHER: FOLLOWS_SOURCE}, AT_FIRST) == [SOURCE, "", SOURCE]
+
+
+def test_of_two_that_cannot_say_who_was_promoted_last_the_writer_stays_the_writer() -> None:
+    """Servers before MySQL 8.0, with one replica: the second failover, and what was hung is back."""
+    rejoined = {SOURCE: FOLLOWS_PROMOTED, PROMOTED: WRITABLE}
+    assert writers(rejoined, {SOURCE: WRITABLE}, {SOURCE: WRITABLE, PROMOTED: WRITABLE}) == [PROMOTED, SOURCE, SOURCE]
+
+
+def test_the_checker_says_the_roles_of_all_servers_in_one_line() -> None:
+    situation = SITUATIONS["the source back, writable"][0]
+    told = checker.roles(eligibility.Election(first=SOURCE).judge(heard(situation)))
+    assert told == "mysql1=none replica1=writer replica2=reader"
+    every = {"gr1": eligibility.Verdict("", ""), "gr2": eligibility.unknown("no answer")}
+    assert checker.roles(every) == "gr1=both gr2=none"
 
 
 def test_what_is_neither_says_why(stage: Stage) -> None:
