@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from sandbox.errors import SandboxError
 from sandbox.places import CHECKOUT, LOCK_FILE, broken_file, profile_folders, yaml_files
 from sandbox.plan.images import Catalog, Lock
-from sandbox.plan.library import Component, ComponentSpec, Library, NamedProfile, Setting, inherit
+from sandbox.plan.library import Component, ComponentSpec, Library, NamedProfile, Setting, inherit, take_over
 from sandbox.plan.model import UserFile
 
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -134,9 +134,8 @@ class ComponentFolders:
 
     def _resolved(self, name: str, group_component: str | None) -> tuple[dict[str, Any], dict[str, str]]:
         """The fragment merged over the one it is based on, and the files of both folders."""
-        raw = _raw_fragment(self._folder / name)
+        raw, own = self._with_services_of_others(name)
         base = raw["x-component"].get("based_on")
-        own = _files(self._folder / name)
         if isinstance(base, dict):
             base = base.get(group_component)
         if base is None:
@@ -147,6 +146,16 @@ class ComponentFolders:
         if isinstance(raw["x-component"]["based_on"], dict):
             merged["x-component"] = {**merged["x-component"], "based_on": base}
         return merged, {**base_files, **own}
+
+    def _with_services_of_others(self, name: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """A fragment and its files, with the services, and the files, that it takes over from other fragments."""
+        raw, files = _raw_fragment(self._folder / name), _files(self._folder / name)
+        for service, auxiliary in raw["x-component"].get("auxiliary", {}).items():
+            lender = auxiliary.get("taken_from")
+            if lender:
+                raw = take_over(_raw_fragment(self._folder / lender), service, raw)
+                files = {**_files(self._folder / lender), **files}
+        return raw, files
 
 
 @cache

@@ -78,6 +78,20 @@ def test_its_services_are_itself_and_its_auxiliary_ones(name: str) -> None:
     assert set(component.services) - {"replica"} == own | set(component.spec.auxiliary)
 
 
+@pytest.mark.parametrize("name", stacks.COMPONENTS)
+def test_a_service_of_another_component_comes_with_the_files_of_that_one(name: str) -> None:
+    """A config, or a file, of the same name in its own folder would take their place."""
+    component = stacks.component(name)
+    for service, auxiliary in component.spec.auxiliary.items():
+        if auxiliary.taken_from:
+            lender = stacks.component(auxiliary.taken_from)
+            assert component.services[service] == lender.services[service]
+            for source in (entry["source"] for entry in component.services[service]["configs"]):
+                assert component.configs[source] == lender.configs[source], source
+                file = component.configs[source]["file"]
+                assert component.files[file] == lender.files[file], file
+
+
 def used_files(component: Component) -> set[str]:
     """Files that the configs of a component name; a template name stands for all it can become."""
     return {entry["file"] for entry in component.configs.values() if "file" in entry}

@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 
 from contract import stacks
-from sandbox.plan.probes import ready_commands
+from sandbox.plan.model import PlanRequest
+from sandbox.plan.planner import make_plan
+from sandbox.plan.probes import expected_answer, ready_commands
 from sandbox.plan.templates import PLACEHOLDER, node_context
+from sandbox.plan.variables import effective_variables
+from sandbox.report.plan_view import plan_lines
 
 SOURCE = {"Key": {"Hostname": "mysql1"}, "Version": "8.4.11", "ReplicationDepth": 0, "IsLastCheckValid": True}
 REPLICA = {**SOURCE, "Key": {"Hostname": "replica1"}, "ReplicationDepth": 1}
@@ -77,3 +81,35 @@ def test_it_is_ready_when_it_sees_all_servers_and_the_replication_that_they_have
     tmp_path: Path, instances: list[dict[str, Any]], follows: str, ready: bool, said: str
 ) -> None:
     assert answer(instances, tmp_path, follows) == (ready, said)
+
+
+@pytest.mark.parametrize(
+    ("profile", "variable"),
+    [
+        ("mysql@9.7+replica1+orchestrator", "replica_net_timeout"),
+        ("ps@8.0+replica1+orchestrator", "replica_net_timeout"),
+        ("mysql@5.6+replica1+orchestrator", "slave_net_timeout"),
+        ("mysql@5.7+replica1+orchestrator", "slave_net_timeout"),
+        ("mariadb@11.8+replica1+orchestrator", "slave_net_timeout"),
+        ("mariadb@11.8+replica1+maxscale", "slave_net_timeout"),
+    ],
+)
+@pytest.mark.parametrize("given", ["", "60"])
+def test_replicas_notice_a_silent_source_and_prove_it(profile: str, variable: str, given: str) -> None:
+    """What promotes goes by what the replicas say; SET= wins, and the plan says what it wins over."""
+    assignments = (f"{variable}={given}",) if given else ()
+    plan = make_plan(PlanRequest(profile, assignments), stacks.LIBRARY, stacks._ONLINE)
+    manager = profile.rpartition("+")[2]
+    for node in plan.databases:
+        context = node_context(plan, node, PLACEHOLDER)
+        assert effective_variables(node, context)[variable] == (given or "4")
+        (proof,) = [variant.proof for name, variant in node.applied if name == f"{manager}-servers"]
+        assert expected_answer(proof, node, context) == f"{given or 4},heartbeats in time"
+        note = f"note     {node.name}: {manager} asks for {variable}=4; SET has 60, and wins"
+        assert (note in plan_lines(plan)) == bool(given)
+
+
+def test_servers_that_nobody_promotes_keep_their_own_patience() -> None:
+    plan = stacks.plan("galera3+maxscale")
+    for node in (*plan.databases, *stacks.plan("mysql@9.7+replica1").databases):
+        assert not any(name.endswith("-servers") for name in node.settings)

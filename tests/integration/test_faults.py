@@ -185,7 +185,8 @@ def test_a_member_that_has_left_its_cluster_is_named_and_repaired(stack: LiveSta
 
 def test_a_member_that_was_voted_out_is_named_and_repaired(stack: LiveStack) -> None:
     """A row that it lacks: its applier fails, and the others vote it out."""
-    stack.sql("galera1", "create table sbtest.voted (id int primary key, v int); insert into sbtest.voted values (1, 1)")
+    stack.sql("galera1", "create table sbtest.voted (id int primary key, v int)")
+    stack.sql("galera1", "insert into sbtest.voted values (1, 1)")
     stack.sql_until("galera2", "select id from sbtest.voted", "1")
     stack.sql("galera2", "set session wsrep_on = off; delete from sbtest.voted")
     stack.sql("galera1", "update sbtest.voted set v = 2")

@@ -7,9 +7,11 @@ from dataclasses import replace
 from sandbox.errors import SandboxError, did_you_mean
 from sandbox.plan.grammar import parse, split_assignments
 from sandbox.plan.images import at_least
-from sandbox.plan.library import Component, Library, Setting, Variant, When
+from sandbox.plan.library import Library, Setting, Variant, When
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.refusal import Change, ProfileError, instead, without
+from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
+from sandbox.plan.variables import needed_of_servers
 
 
 def settings(group: Group, library: Library) -> Group:
@@ -22,6 +24,16 @@ def settings(group: Group, library: Library) -> Group:
         _refuse_conflicts(setting, group)
         group = _with_setting(group, setting, library)
     return group
+
+
+def proofs_of_needs(group: Group) -> Group:
+    """The group whose servers prove, as they prove a setting, what its proxies and managers need from them."""
+    proofs = tuple(
+        (f"{component}-servers", Variant(proof=need.proof))
+        for component, need in needed_of_servers(group)
+        if need.proof
+    )
+    return _with_nodes(group, lambda node: replace(node, applied=(*node.applied, *proofs)) if node.is_server else node)
 
 
 def _refuse_conflicts(setting: Setting, group: Group) -> None:
@@ -119,10 +131,14 @@ def assignments(plan: Plan) -> Plan:
     """
     triples = split_assignments(plan.request.assignments)
     servers = {node.component.name for node in plan.databases} | {node.name for node in plan.databases}
-    others = {node.component.name: node.component for node in plan.nodes if node.component.spec.adjustable}
+    others = {
+        node.component.name: node
+        for node in plan.nodes
+        if node.component.spec.adjustable and node.service == node.component.name
+    }
     for term, name, value in triples:
         if term in others and term not in servers:
-            _refuse_option(others[term], name, value)
+            _refuse_option(others[term], name, value, plan)
         elif term is not None and term not in servers:
             what = f"SET: '{term}:{name}' names no server or proxy of the profile {plan.profile}"
             known = did_you_mean(term, {*servers, *others})
@@ -137,8 +153,9 @@ def assignments(plan: Plan) -> Plan:
     return map_nodes(plan, update)
 
 
-def _refuse_option(component: Component, name: str, value: str) -> None:
-    """Raises SandboxError (exit 2) for an option that the component does not have, or a value that it cannot have."""
+def _refuse_option(node: Node, name: str, value: str, plan: Plan) -> None:
+    """Raises SandboxError (exit 2) for an option that a node's component does not have or use, or a value not valid."""
+    component = node.component
     known = component.spec.adjustable
     if name not in known:
         what = f"SET: {component.name} has no option '{name}'"
@@ -146,6 +163,11 @@ def _refuse_option(component: Component, name: str, value: str) -> None:
     if not re.fullmatch(known[name].pattern, value):
         what = f"SET: {component.name}:{name}={value} is not valid"
         raise SandboxError(what, f"{name}: {known[name].help}", f"try: SET='{component.name}:{name}=…'")
+    context = node_context(plan, node, PLACEHOLDER)
+    reason = render_text(known[name].no_effect, context, f"the option {name} of {component.name}").strip()
+    if reason:
+        what = f"SET: {component.name}:{name} changes nothing in {plan.profile}"
+        raise SandboxError(what, reason, f"try: make plan PROFILE={plan.profile}")
 
 
 def _adjusted(node: Node, given: Mapping[str, str]) -> Node:

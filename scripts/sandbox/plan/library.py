@@ -39,6 +39,10 @@ class Auxiliary(ServiceSpec):
 
     image: str
     per: Literal["node", "database", "stack"]
+    taken_from: str | None = None
+    """Component whose fragment has this service; what stands here is laid over it."""
+    where: str | None = None
+    """Template, seen by a node of its component: empty where that node has no such service; None: it always has."""
     shares_host: bool = False
     """Whether the node of a database stands for a process of that one's host: what befalls the host befalls both."""
 
@@ -54,17 +58,24 @@ class ReplicationSource(Declared):
 
 
 class Servers(Declared):
-    """What a component needs from the servers of its group that belong to ``family``.
+    """What a component needs from the servers of its group that belong to ``family`` and replicate as ``topology``.
 
     ``before``: the first version that does not work with it, because of ``why``; ``suggested``: one that does. Without
-    it every version works.
+    it every version works. ``variables`` that its documentation asks for; SET= wins over them. ``proof``: asked of
+    each server, whether it is as that asks for.
     """
 
     family: Literal["mysql", "mariadb"]
+    topology: Literal["single", "galera", "gr"] | None = None
     before: str | None = None
     suggested: str = ""
     why: str = ""
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    proof: Probe | None = None
+
+    def concerns(self, family: str, topology: str) -> bool:
+        """Whether it is about the servers of such a group."""
+        return self.family == family and self.topology in (None, topology)
 
 
 class Certificate(Declared):
@@ -84,6 +95,8 @@ class Adjustable(Declared):
     help: str
     pattern: str
     """The whole value, as a regular expression."""
+    no_effect: str = ""
+    """Template, seen by a node of the component: why the option changes nothing there; empty: it does."""
     proof: Probe
 
 
@@ -100,7 +113,7 @@ class ComponentSpec(ServiceSpec):
     """Component of which its group must have at least one."""
     alone: bool = False
     """Whether a group can have only one of it."""
-    servers: Servers | None = None
+    servers: list[Servers] = Field(default_factory=list)
     note: str = ""
     """Template of what `plan` prints about it next to its role; empty: nothing."""
     rejoins: str = ""
@@ -181,6 +194,17 @@ def inherit(base: Mapping[str, Any], base_name: str, over: Mapping[str, Any], na
         services[name] = services.pop(base_name)
     renamed["services"] = services
     return deep_merge(renamed, over)
+
+
+def take_over(lender: Mapping[str, Any], service: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """A raw fragment with an auxiliary service of another one and its configs; its own words about them win."""
+    declared = lender["services"][service]
+    given = {
+        "x-component": {"auxiliary": {service: lender["x-component"]["auxiliary"][service]}},
+        "services": {service: declared},
+        "configs": {entry["source"]: lender["configs"][entry["source"]] for entry in declared["configs"]},
+    }
+    return deep_merge(given, own)
 
 
 def as_source(database: Component, replica: Component) -> Component:

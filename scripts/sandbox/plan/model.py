@@ -100,6 +100,11 @@ class Node:
         """Whether this node's version is ``since`` or newer."""
         return at_least(self.version, since)
 
+    def assigned(self, name: str, otherwise: object) -> object:
+        """Value that SET= gives a variable on this node, else ``otherwise``; ``-`` and ``_`` are the same."""
+        given = {key.replace("-", "_").lower(): value for key, value in self.assignments}
+        return given.get(name, otherwise)
+
     def has_certificate(self, signed_by: str) -> bool:
         """Whether it gets a certificate of this kind."""
         given = self.component.spec.certificate

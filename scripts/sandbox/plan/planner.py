@@ -1,7 +1,7 @@
 """Terms → Plan: which nodes, of which images, in which groups."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -9,12 +9,11 @@ from sandbox.errors import ExitCode, SandboxError, did_you_mean, nearest
 from sandbox.plan import apply
 from sandbox.plan.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
 from sandbox.plan.images import Availability, ImageChoice, ImageSource, at_least, choose_image
-from sandbox.plan.library import Component, Library, ServiceSpec, as_source
+from sandbox.plan.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.plan.model import Group, Node, Plan, PlanRequest, memory_mb
+from sandbox.plan.proposals import Search
 from sandbox.plan.refusal import Change, ProfileError, instead, only, unchanged, without, without_last
-
-_TRIES = 40
-"""How many changes of a refused profile are planned until it is said that none is known."""
+from sandbox.plan.templates import render_text
 
 
 @dataclass
@@ -35,58 +34,12 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
     try:
         return _planned(request, library, available)
     except ProfileError as refusal:
-        bare = PlanRequest(request.profile, external=request.external)
-        proposal = _Search(library, available).first(bare, refusal)
-        proposal = proposal or _Search(library, available, last_resorts=True).first(bare, refusal)
-        if proposal:
-            refusal.propose(proposal.profile, proposal.external, proposal.memory)
+        plans = Search(
+            plan=lambda other: _planned(other, library, available),
+            texts=lambda profile: [term.text for term in _expand(parse(profile), library)],
+        )
+        plans.propose(refusal, PlanRequest(request.profile, external=request.external))
         raise
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The search for a change of a refused profile that plans."""
-
-    library: Library
-    available: Availability
-    last_resorts: bool = False
-    """Whether what was asked for may be given up, which then comes first."""
-    tried: set[PlanRequest] = field(default_factory=set)
-
-    def first(self, refused: PlanRequest, refusal: ProfileError) -> PlanRequest | None:
-        """The nearest change that plans; where a change is refused, too, its own changes are next."""
-        self.tried.add(refused)
-        for proposal in self._proposals(refused, refusal):
-            if proposal in self.tried or len(self.tried) > _TRIES:
-                continue
-            try:
-                _planned(proposal, self.library, self.available)
-            except ProfileError as refused_too:
-                found = self.first(proposal, refused_too)
-                if found:
-                    return found
-            except SandboxError:
-                continue
-            else:
-                return proposal
-        return None
-
-    def _proposals(self, refused: PlanRequest, refusal: ProfileError) -> Iterator[PlanRequest]:
-        """The requests that the changes of a refusal make of the refused one."""
-        try:
-            texts = [term.text for term in _expand(parse(refused.profile), self.library)]
-        except SandboxError:  # a piece of it is no term
-            texts = [piece.strip() for piece in refused.profile.split("+")]
-        changes = list(refusal.changes)
-        if self.last_resorts and refusal.last_resort:
-            changes.insert(0, refusal.last_resort)
-        external = refusal.external or refused.external
-        memory = refusal.memory or refused.memory
-        for change in changes:
-            changed = change(texts)
-            if changed:
-                address = external if "external" in changed else None
-                yield PlanRequest("+".join(changed), external=address, memory=memory)
 
 
 def _planned(request: PlanRequest, library: Library, available: Availability) -> Plan:
@@ -273,17 +226,17 @@ class _Builder:
         for term, component in draft.members:
             _check_company(term, component, draft)
             _check_servers(term, component, group)
-        group = apply.settings(group, self.library)
+        group = apply.proofs_of_needs(apply.settings(group, self.library))
         for _, component in draft.members:
             own = [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]
-            self.auxiliary += self._auxiliary(component, index, len(own), group.servers)
+            self.auxiliary += self._auxiliary(component, group, own, group.servers)
         return group
 
     def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
         """Nodes of a term that watches the whole stack, including its auxiliary nodes."""
         component = self.library.components.get(term.name)
         nodes = self._nodes(term, component, 1, None, term.version)
-        return nodes + self._auxiliary(component, None, 1, servers)
+        return nodes + self._auxiliary(component, None, nodes, servers)
 
     def _followed_version(self, component: Component, group: Group) -> str | None:
         """The group's version, if the component follows it and the catalog has it."""
@@ -335,13 +288,20 @@ class _Builder:
         _check_version(term, node.component, choice)
         return replace(node, choice=choice, user=node.component.spec.user or choice.user)
 
-    def _auxiliary(self, component: Component, group: int | None, count: int, servers: Iterable[Node]) -> list[Node]:
+    def _auxiliary(
+        self, component: Component, group: Group | None, own: Sequence[Node], servers: Sequence[Node]
+    ) -> list[Node]:
+        """The auxiliary nodes of a component. ``own``: its main nodes; ``servers``: those that it looks after."""
         nodes = []
+        index = group.index if group else None
         for service, spec in component.spec.auxiliary.items():
+            beside = [node for node in own if _has_auxiliary(node, service, spec, group)]
+            if own and not beside:
+                continue
             choice = choose_image(self.library.catalog, spec.image, None, self.available)
             each: list[str | None] = [node.name for node in servers] if spec.per == "database" else [None]
-            for watched in each * (count if spec.per == "node" else 1):
-                node = self._node(component, service, spec, component.name, group, choice)
+            for watched in each * (len(beside) if spec.per == "node" else 1):
+                node = self._node(component, service, spec, component.name, index, choice)
                 options = {**component.spec.options, **spec.options}
                 nodes.append(replace(node, watches=watched, base_options=options))
         return nodes
@@ -356,6 +316,13 @@ class _Builder:
             group_index=group, choice=choice, ports=spec.ports, memory_mb=spec.memory_mb,
             user=spec.user or choice.user, ready=spec.ready, base_options=spec.options,
         )  # fmt: skip
+
+
+def _has_auxiliary(node: Node, service: str, spec: Auxiliary, group: Group | None) -> bool:
+    if spec.where is None:
+        return True
+    where = f"compose/{node.component.name} auxiliary {service}"
+    return bool(render_text(spec.where, {"node": node, "group": group}, where).strip())
 
 
 def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
@@ -381,10 +348,13 @@ def _check_company(term: Term, component: Component, group: _Draft) -> None:
 
 def _check_servers(term: Term, component: Component, group: Group) -> None:
     """Refuses an attached component if one of its group's servers is too new for it."""
-    needed = component.spec.servers
-    if needed is None or needed.before is None or needed.family != group.family:
-        return
-    if too_new := next((node for node in group.servers if at_least(node.version, needed.before)), None):
+    for needed in component.spec.servers:
+        if needed.before and needed.concerns(group.family, group.topology):
+            _refuse_too_new(term, needed, needed.before, group)
+
+
+def _refuse_too_new(term: Term, needed: Servers, before: str, group: Group) -> None:
+    if too_new := next((node for node in group.servers if at_least(node.version, before)), None):
         what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
         known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
         (changed,) = parse(too_new.term)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.errors import SandboxError
-from sandbox.plan.model import Node, Plan
-from sandbox.plan.templates import render_text
+from sandbox.plan.library import Servers
+from sandbox.plan.model import Group, Node, Plan
+from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
 
 Names = frozenset[str]
 _LISTS = frozenset({"plugin_load_add"})
@@ -41,8 +42,34 @@ def effective_variables(node: Node, context: Mapping[str, Any]) -> dict[str, str
 def _needed_by_proxies(node: Node, context: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The variables that the proxies and managers of its group need on a server."""
     group = context["group"]
-    needs = {each.component.name: each.component.spec.servers for each in group.proxies} if group else {}
-    return [need.variables for need in needs.values() if need and need.family == group.family and node.is_server]
+    return [need.variables for _, need in needed_of_servers(group)] if group and node.is_server else []
+
+
+def needed_of_servers(group: Group) -> list[tuple[str, Servers]]:
+    """Component and what it needs from the servers of a group, each proxy and manager once."""
+    components = {each.component.name: each.component for each in group.proxies}
+    return [
+        (name, need)
+        for name, component in components.items()
+        for need in component.spec.servers
+        if need.concerns(group.family, group.topology)
+    ]
+
+
+def overridden_needs(plan: Plan) -> list[tuple[str, str, str, str, str]]:
+    """(node, component, variable, value that it needs, value in SET=) of every need that SET= overrides."""
+    found = []
+    for group in plan.groups:
+        for node in group.servers:
+            given = {canonical(name): value for name, value in node.assignments}
+            context = node_context(plan, node, PLACEHOLDER)
+            for component, need in needed_of_servers(group):
+                for name, value in need.variables.items():
+                    needed = _rendered(value, context, f"variable {name} of {node.name}")
+                    own = given.get(canonical(name))
+                    if needed and own is not None and own != needed:
+                        found.append((node.name, component, name, needed, own))
+    return found
 
 
 def _rendered(value: Any, context: Mapping[str, Any], where: str) -> str | None:

@@ -8,7 +8,7 @@ from sandbox.plan.images import at_least, version_key
 from sandbox.plan.library import Library
 from sandbox.plan.model import Group, Node, Plan
 from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
-from sandbox.plan.variables import effective_variables
+from sandbox.plan.variables import effective_variables, overridden_needs
 from sandbox.report.rendering import rendered_lines
 from sandbox.report.text import WIDTH, ports_text, wrapped
 
@@ -108,6 +108,7 @@ def plan_lines(plan: Plan) -> list[str]:
         external={group.index: external_address(group.external) for group in plan.groups if group.external},
         variables=_variable_lines(plan),
         older=_older_replicas(plan),
+        overridden=overridden_needs(plan),
     )
 
 
