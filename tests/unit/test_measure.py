@@ -20,6 +20,6 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(bench, "bench", measured)
     monkeypatch.setattr(bench, "_print", lambda *_: None)
-    stack: Any = SimpleNamespace(project="p", name="default")
-    assert bench.run(stack, bench.bench_request("oltp_read_only", [], {}), as_json=False) == 0
+    monkeypatch.setattr(bench, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    assert bench.run("default", bench.bench_request("oltp_read_only", [], {}), as_json=False) == 0
     assert seen == [True] and not somebody_measures()

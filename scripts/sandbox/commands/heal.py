@@ -72,14 +72,14 @@ def _heal(stack: Stack, done: _Done, progress: OnEvent, timeout: int | None, rep
             raise problem
         for client in (node for node in stack.nodes() if node.kind == "client"):
             stack.control(client.name).weigh(1)  # a trial that was killed had given it precedence
-        _Return(stack, done, progress, timeout, repair).wait()
+        _Recovery(stack, done, progress, timeout, repair).wait()
         release_helpers(stack)
     except KeyboardInterrupt:
         known, step = "what is not healed yet stays written down", f"try: make heal{name_option(stack.name)}"
         raise SandboxError("interrupted", known, step, ExitCode.INTERRUPTED) from None
 
 
-class _Return:
+class _Recovery:
     """The wait until the stack is ready, and what is done meanwhile to servers that do not come back by themselves."""
 
     def __init__(self, stack: Stack, done: _Done, progress: OnEvent, timeout: int | None, repair: bool) -> None:

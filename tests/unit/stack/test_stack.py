@@ -88,8 +88,8 @@ def test_a_stopped_replica_is_called_so_with_its_error_and_what_repairs_it(docke
     docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
     shown = view_now(stack)
     lines = [line.strip() for line in stack_lines(shown)]
-    assert next(line for line in lines if line.startswith("replica1")).split()[:4] == [
-        "replica1", "running", "reader", "stopped",
+    assert next(line for line in lines if line.startswith("replica1")).split()[:5] == [
+        "replica1", "9.7.2", "running", "reader", "stopped",
     ]  # fmt: skip
     assert lines[-2:] == [
         "replica1 is stopped: applier, error 1032: Can't find record in 'c'",

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.plan.images import Availability, ImageChoice
-from sandbox.stack import supply
+from sandbox.stack import planning, supply
 from sandbox.stack.protocol import ImageEvent, LogTail
 from sandbox.stack.supply import ensure_images
 from unit.plan.small_library import CATALOG, SMALL
@@ -128,7 +128,9 @@ def test_after_a_build_the_plan_has_the_version_that_was_built(
     docker.on("^image inspect", lambda _: next(inspected))
     now = Availability(frozenset({BUILT.reference, client}), packages={BUILT.reference: "9.7.6-1"})
     monkeypatch.setattr(supply, "load_library", lambda: SMALL)
-    monkeypatch.setattr(supply, "engine_availability", lambda lock, docker: now)
+    monkeypatch.setattr(supply, "engine_availability", lambda *_: now)
+    monkeypatch.setattr(planning, "load_library", lambda: SMALL)
+    monkeypatch.setattr(planning, "engine_availability", lambda *_: now)
     before = planned("mysql", Availability(frozenset({client})))
     after = ensure_images(before, Events(), docker)
     assert (before.node("mysql1").version, before.node("mysql1").choice.source) == ("9.7.4", "build")
