@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from io import StringIO
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from sandbox.faults.common.registry import help_of, names, options_of
 from sandbox.library import load_library, load_lock
 from sandbox.places import RESULTS, yaml_files
 from sandbox.plan.images import Availability, series_versions
-from sandbox.report.text import text_table, wrapped
+from sandbox.report.text import WIDTH
 from sandbox.results.store import all_results
 from sandbox.run.schedule import FAULTS, read_profile, schedule_names
 from sandbox.stack.engine import Docker
@@ -55,13 +56,18 @@ def command(
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:
-    """A table for a terminal of 100 columns: its last column is wrapped."""
-    *names, last = rows[0]
-    heads = text_table([*names, ""], [[*(_text(row[name]) for name in names), "."] for row in rows])
-    width = max(map(len, heads[1:])) - 1
-    for head, text in zip(heads, [last, *(_text(row[last]) for row in rows)], strict=True):
-        first = head.removesuffix(".").ljust(width)
-        yield from wrapped(text, first) or [first.rstrip()]
+    """A table for a terminal of 100 columns: cells are wrapped where they do not fit beside the others."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*rows[0], box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+    for row in rows:
+        table.add_row(*(Text(_text(value)) for value in row.values()))
+    printed = StringIO()
+    Console(width=WIDTH, file=printed, color_system=None).print(table)
+    for line in printed.getvalue().splitlines():
+        yield line.rstrip()
 
 
 def _text(value: Any) -> str:
