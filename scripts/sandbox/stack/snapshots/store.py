@@ -20,6 +20,8 @@ from sandbox.stack.locks import cache_folder, claimed
 
 LABEL = "sandbox.snapshot"
 CAP_BYTES = 10 << 30
+BACKGROUND = ("--cpu-shares", "256")
+"""Of a container beside a stack that somebody uses: a quarter of the weight that each of its nodes has."""
 
 
 class Facts(BaseModel):
@@ -189,10 +191,20 @@ class CopyHelper:
     """One helper container; as a context it ends with the block. It has its stack's label, so `down` removes it."""
 
     def __init__(
-        self, docker: Docker, image: str, owner: Identity, volumes: Sequence[str], mounts: Sequence[str] = ()
+        self,
+        docker: Docker,
+        image: str,
+        owner: Identity,
+        volumes: Sequence[str],
+        mounts: Sequence[str] = (),
+        in_background: bool = False,
     ) -> None:
-        """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new."""
+        """``volumes``: ``volume:path[:ro]`` each. ``mounts``: as ``--mount`` takes them, of volumes that may be new.
+
+        ``in_background``: other containers come first where processors are short.
+        """
         options = helper_options(owner, node="snapshot1")
+        options += BACKGROUND if in_background else ()
         options += [word for volume in volumes for word in ("--volume", volume)]
         options += [word for mount in mounts for word in ("--mount", mount)]
         source = files("sandbox.stack.snapshots").joinpath("in_helper", "copy_volumes.py").read_text(encoding="utf-8")

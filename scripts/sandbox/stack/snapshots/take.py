@@ -100,7 +100,7 @@ class _Capture:
     def of_idle_servers(self) -> Facts | None:
         """Pauses the servers for the end of the copy; None where one wrote meanwhile or could not be paused."""
         names, mounts = list(self.sources), copy_mounts(self.wish.key, self.sources)
-        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts) as helper:
+        with CopyHelper(self.stack.docker, self.copier, self.stack.identity, mounts, in_background=True) as helper:
             helper.ask("first", names)
             with unchanged(self.stack.project) as is_unchanged:
                 positions = self._positions_of_pause(lambda: helper.ask("second", names)) if is_unchanged else None
@@ -223,6 +223,7 @@ class _FirstStart:
 
     def _words_of_create(self) -> list[str]:
         options = ["--network", "none", "--hostname", self.node.name, *helper_options(self.identity, node=_NODE)]
+        options += store.BACKGROUND
         options += ["--user", self.service["user"]] if "user" in self.service else []
         for name, value in self.service.get("environment", {}).items():
             options += ["--env", unescaped(f"{name}={value}")]

@@ -130,3 +130,12 @@ def test_two_of_a_stack_have_names_of_their_own() -> None:
             pass
     names = {call[call.index("--name") + 1] for call in docker.called("run")}
     assert len(names) == 2 and not docker.called("rm")
+
+
+@pytest.mark.parametrize("in_background", [True, False])
+def test_who_uses_a_stack_comes_before_the_copy_of_it(in_background: bool) -> None:
+    """A restored stack, by contrast, waits for its files."""
+    docker = FakeDocker()
+    with CopyHelper(docker, "client", Identity("p", "/x"), ["a:/from/a:ro"], in_background=in_background):
+        pass
+    assert ("--cpu-shares" in docker.called("run")[0]) is in_background
