@@ -33,9 +33,9 @@ class Handed:
             monkeypatch.setattr(module, "quiet_stack", lambda *_: self)
             monkeypatch.setattr(module, "ProgressDisplay", lambda _: nullcontext(lambda _: None))
 
-    def _hand_over(self, *argv: str, feed: bytes | None = None) -> int:
+    def _hand_over(self, *argv: str, feed: Any = None) -> int:
         self.argv.append(argv)
-        self.fed.append(feed)
+        self.fed.append(feed() if callable(feed) else feed)
         return 3 if "mysql1" in argv else 0
 
     def entry_point(self, via: str | None, roles: Any = None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sandbox.errors import ExitCode, MachineError
-from sandbox.stack.engine import Docker
+from sandbox.stack.engine import Docker, Feed
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import name_option
@@ -41,7 +41,7 @@ def execute(stack: Stack, node: str, argv: Sequence[str]) -> int:
 
 
 def hand_over_piped(
-    docker: Docker, container: str, argv: Sequence[str], feed: bytes | None = None, options: Sequence[str] = ()
+    docker: Docker, container: str, argv: Sequence[str], feed: Feed | None = None, options: Sequence[str] = ()
 ) -> int:
     """Gives our input (or ``feed``) and output to a command in a container, as root; returns its exit code.
 

@@ -17,6 +17,7 @@ from typing import IO, TypeVar
 from sandbox.errors import ExitCode, MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
+Feed = bytes | Callable[[], bytes]
 Begun = TypeVar("Begun", "Pending", "CommandStream")
 ANSWER_LIMIT_S = 120.0
 """Far more than anything takes that an engine does to one node."""
@@ -183,10 +184,11 @@ class Docker:
         """Starts a command that is read line by line; ``stdin``: its input is a pipe."""
         return begin_stream(["docker", *argv], stdin)
 
-    def hand_over(self, *argv: str, feed: bytes | None = None) -> int:
+    def hand_over(self, *argv: str, feed: Feed | None = None) -> int:
         """Gives the terminal (or our input and output) to a command; Ctrl-C goes to the command until it ends.
 
-        ``feed``: its input instead of ours. Returns its exit code; 130 after a Ctrl-C, for which the client has 0.
+        ``feed``: its input instead of ours; asked for once the command has begun. Returns its exit code; 130 after a
+        Ctrl-C, for which the client has 0.
         """
         interrupts: list[int] = []
         # A handler, since a child would inherit SIG_IGN.
@@ -195,7 +197,7 @@ class Docker:
         try:
             process = _popen(["docker", *argv], process_group=None, stdin=source)
             if process.stdin and feed is not None:
-                _write_all(process.stdin, feed)
+                _feed(process, process.stdin, feed)
             code = process.wait()
             return int(ExitCode.INTERRUPTED) if interrupts else code
         finally:
@@ -227,8 +229,14 @@ class PatientDocker(Docker):
         return answer.stdout
 
 
-def _write_all(pipe: "IO[str]", content: bytes) -> None:
-    """Writes bytes and closes; the reader may end before it has read them all."""
+def _feed(process: "subprocess.Popen[str]", pipe: "IO[str]", feed: Feed) -> None:
+    """Writes bytes and closes; the reader may end before it has read them all, and ends if there are none."""
+    try:
+        content = feed if isinstance(feed, bytes) else feed()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
     with suppress(BrokenPipeError):
         pipe.buffer.write(content)  # type: ignore[attr-defined]
     with suppress(BrokenPipeError):

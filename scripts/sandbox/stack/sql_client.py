@@ -25,6 +25,8 @@ ROOT_CNF = "/sandbox/root.cnf"
 APP_CNF = "/sandbox/app.cnf"
 _NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-verify-server-cert")
 """What those files say, without their user."""
+_WITH_HOST = ("sh", "-c", 'IFS= read -r host && exec "$@" -h "$host"', "sh")
+"""Starts the client that follows for the host in the first line of the input; the client reads the rest."""
 _TYPED_ROWS = files(__package__).joinpath("in_client", "typed_rows.py").read_text(encoding="utf-8")
 _INIT_MARK = "/sandbox/init"
 _INIT_LIMIT_S = 3600.0
@@ -109,6 +111,8 @@ def sql(
     SandboxError (exit 2) for an unknown node.
     """
     wanted = options or SqlOptions()
+    if statements is not None and not wanted.is_typed and (server := _any_of_several(stack, via)):
+        return _run_by_role(stack, via, server, wanted, os.fsencode(statements) + b"\n")
     entry = stack.entry_point(via, _roles_without_asking(stack))
     account = login(stack, entry, wanted.user)
     interactive = statements is None and sys.stdin.isatty() and sys.stdout.isatty()
@@ -128,6 +132,31 @@ def _roles_without_asking(stack: Stack) -> dict[str, ServerRole | None] | None:
     """Of a stack's only server, which is meant whatever its role; None of several, which have to be asked."""
     servers = [each.node for each in stack.members if each.is_server]
     return {servers[0]: "writer"} if len(servers) == 1 else None
+
+
+def _any_of_several(stack: Stack, via: str | None) -> EntryPoint | None:
+    """One of the servers among which their roles decide, and nothing else; None where nobody has to be asked."""
+    servers = [each.node for each in stack.members if each.is_server]
+    has_proxy = any(each.kind == "proxy" for each in stack.members)
+    by_role = via in ("writer", "reader") or (via is None and not has_proxy)
+    if not by_role or len(servers) < 2 or stack.entries.externals():
+        return None
+    return stack.entry_point(servers[0])
+
+
+def _run_by_role(stack: Stack, via: str | None, server: EntryPoint, options: SqlOptions, statements: bytes) -> int:
+    """Runs statements where a role leads; the client starts while the servers are asked, for each takes 0.1 s.
+
+    ``server``: any of those that may have the role. They have the same port and accounts.
+    """
+    account = login(stack, server, options.user)
+    _ask_password(account)
+    argv = [*_WITH_HOST, *_client(stack, server, account, options, statements)]
+
+    def host_and_statements() -> bytes:
+        return stack.entry_point(via).host.encode() + b"\n" + statements
+
+    return hand_over_piped(stack.docker, stack.client.id, argv, host_and_statements, _passed_on(account))
 
 
 def sql_on_all(stack: Stack, statements: str, options: SqlOptions | None = None) -> int:
@@ -182,12 +211,17 @@ def _run(
     They go through the client's input, byte by byte: a command line of the engine's holds valid UTF-8 alone.
     """
     feed = None if statements is None else os.fsencode(statements) + b"\n"
-    if options.is_typed:
-        argv = _typed(entry, account, options, named)
-    else:
-        binary = options.binary_mode or (feed is not None and needs_binary_mode(feed))
-        argv = [*_session(stack, entry, account, options), *_layout(options), *(["--binary-mode"] if binary else [])]
+    typed = _typed(entry, account, options, named) if options.is_typed else None
+    argv = typed or _client(stack, entry, account, options, feed)
     return hand_over_piped(stack.docker, stack.client.id, argv, feed, _passed_on(account))
+
+
+def _client(
+    stack: Stack, entry: EntryPoint, account: Login, options: SqlOptions, statements: bytes | None
+) -> list[str]:
+    """The client for statements, not for a terminal."""
+    binary = options.binary_mode or (statements is not None and needs_binary_mode(statements))
+    return [*_session(stack, entry, account, options), *_layout(options), *(["--binary-mode"] if binary else [])]
 
 
 def needs_binary_mode(content: bytes) -> bool:

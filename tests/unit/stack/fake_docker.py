@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.stack.engine import CommandStream, Docker, Pending, RefusedError
+from sandbox.stack.engine import CommandStream, Docker, Feed, Pending, RefusedError
 from sandbox.stack.protocol import ExecResult
 
 INFO = {
@@ -111,10 +111,11 @@ class FakeDocker(Docker):
         """Runs at once."""
         return CommandStream(FakeProcess(self._reply(argv, None)))  # type: ignore[arg-type]
 
-    def hand_over(self, *argv: str, feed: bytes | None = None) -> int:
+    def hand_over(self, *argv: str, feed: Feed | None = None) -> int:
         """Runs at once; the input that is given stands in ``fed``."""
-        self.fed.append(feed)
-        return self._reply(argv, None).code
+        reply = self._reply(argv, None)
+        self.fed.append(feed() if callable(feed) else feed)
+        return reply.code
 
     def _reply(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
         self.calls.append(argv)

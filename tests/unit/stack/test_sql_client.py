@@ -57,6 +57,22 @@ def test_the_only_server_is_meant_whatever_its_role(docker: FakeDocker) -> None:
     assert "mysql1" in docker.calls[-1] and not [call for call in docker.calls if "role" in call], "that takes a while"
 
 
+def test_the_client_starts_while_the_servers_are_asked_for_their_roles(docker: FakeDocker) -> None:
+    docker.on("replica1 sh /sandbox/probe role", answer("reader\n"))
+    stack = running_stack(docker, "mysql+replica1")
+    assert sql(stack, "reader", Events(), os.fsdecode(b"select '\xff'")) == 0
+    begun = next(place for place, call in enumerate(docker.calls) if call[:2] == ("exec", "-i"))
+    asked = next(place for place, call in enumerate(docker.calls) if call[-1] == "role")
+    assert begun < asked and docker.fed == [b"replica1\nselect '\xff'\n"]
+
+
+def test_a_client_that_is_led_nowhere_runs_nothing(docker: FakeDocker) -> None:
+    docker.on("sh /sandbox/probe role", answer("stale: writable\n"))
+    with pytest.raises(SandboxError, match="no server is a writer now"):
+        sql(running_stack(docker, "mysql+replica1"), None, Events(), "drop table t")
+    assert docker.fed == []
+
+
 def test_sql_through_a_proxy_is_the_applications_user_and_says_so(docker: FakeDocker) -> None:
     stack = running_stack(docker, "mysql+balancer")
     sql(stack, None, events := Events())

@@ -32,6 +32,8 @@ MODULE = "sandbox.stack.snapshots.background"
 _MARK = "snapshot"
 _MEASURING, _KEEPING = "measuring", "snapshots"
 """Engine-wide locks, each shared by its holders: measurements run in parallel, and so do keepers."""
+_NICE = 10
+"""Who uses the stack comes first, also where the engine's client and this process are concerned."""
 _KEEPER_ENDS_S = 300.0
 """Long enough for a snapshot and one first start of a server within its bounds."""
 
@@ -89,6 +91,7 @@ def main(project: str, wanted: str) -> None:
     The next `up` of their image makes the others. `down` ends it with SIGTERM, which removes unfinished work.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    os.nice(_NICE)
     begin = time.monotonic()
     try:
         done = _keep(project, json.loads(wanted))
