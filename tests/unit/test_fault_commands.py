@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,34 @@ def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
             "",
             "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
         )
+
+
+def test_what_does_not_come_back_by_itself_is_named_and_repaired_on_request(
+    docker: Engine, typed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "LEFT_S", 0.1)
+    monkeypatch.setattr(readiness, "_ASK_EVERY_S", 0.1)
+    running_stack(docker, "cluster3")
+    online = ",".join(f"cluster{number} ONLINE SECONDARY" for number in (1, 2, 3))
+
+    def on_state(back: str, away: str, code: int = 0) -> Callable[[tuple[str, ...]], ExecResult]:
+        return lambda _: answer(back) if docker.called("start") else answer(away, code=code)
+
+    docker.on("exec .*cluster2 ", on_state("ready 1\n", "waiting 0,0,0\n", 75))
+    docker.on("exec .*cluster2 sh /sandbox/probe ready", on_state("1\n", "0,0,0\n", 1))
+    docker.on(
+        "exec .*cluster2 sh /sandbox/probe state", on_state(f"state\tONLINE\nmembers\t{online}\n", "state\tOFFLINE\n")
+    )
+    code, out, err = typed("heal")
+    assert (code, out) == (ExitCode.ENVIRONMENT, "") and not docker.called("stop")
+    assert err[-3:] == [
+        "cluster2 is OFFLINE: it is in no group",
+        "it does not come back by itself",
+        "try: make heal REPAIR=1 (make ps shows every server's state, make logs NODE=cluster2 why)",
+    ]
+    code, out, err = typed("heal", "--repair")
+    assert (code, out) == (ExitCode.OK, "repaired: cluster2 was OFFLINE: restarted; every node is ready\n")
+    assert "heal  cluster2 is OFFLINE: it is in no group: restarting it" in err
 
 
 def test_what_cannot_be_healed_is_named_when_all_else_is(

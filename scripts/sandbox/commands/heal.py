@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
+from sandbox.actions.common.model import ActionRefusedError
 from sandbox.actions.repair import repair_servers
 from sandbox.commands.common.options import Json, Name, Timeout, show
 from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.errors import ExitCode, MachineError, SandboxError
 from sandbox.faults.common.breaker import heal_recorded, release_helpers
 from sandbox.stack import lifecycle
 from sandbox.stack.journal import Breakage, forget_all
@@ -108,8 +109,10 @@ class _Recovery:
         if not self._may_repair:
             return False
         self._may_repair = False
-        for text in repair_servers(self._stack.refreshed(), lambda text: self._progress(Note(text))):
-            self._done.repaired.append(text)
+        try:
+            self._done.repaired += repair_servers(self._stack.refreshed(), lambda text: self._progress(Note(text)))
+        except ActionRefusedError as refused:
+            raise MachineError(refused.what, refused.known, refused.next_step) from refused
         return bool(self._done.repaired)
 
     def _restart_what_faults_left(self, lost: BrokenServerError) -> bool:

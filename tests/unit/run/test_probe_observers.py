@@ -122,4 +122,17 @@ def test_what_names_the_state_of_a_cluster_member(servers: FakeServers) -> None:
     rows = [{"Variable_name": "wsrep_local_state_comment", "Value": "Inconsistent"}]
     assert observers.facts("galera", rows) == {"status": {"wsrep_local_state_comment": "Inconsistent"}}
     member = {"role": "PRIMARY", "state": "ONLINE", "view": 1, "members": None}
-    assert observers.facts("gr", [member]) == {"status": {"role": "PRIMARY", "state": "ONLINE", "members": ""}}
+    status = {"role": "PRIMARY", "state": "ONLINE", "members": "", "applier_error": ""}
+    assert observers.facts("gr", [member]) == {"status": status}
+
+
+def test_a_member_that_is_in_no_group_says_what_it_cannot_apply(servers: FakeServers) -> None:
+    (a,) = servers.add("a")
+    a.answers = {
+        r"SELECT MAX\(IF": (("role", "state", "view", "members"), [("", "ERROR", 1, None)]),
+        r"SELECT MAX\(CONCAT": (("applier_error",), [("error 1032: no row",)]),
+        "SELECT @@global.read_only": NEWEST,
+    }
+    watched = observer(a, "gr", "mysql")
+    assert watched.ask()["state"] == "ERROR"
+    assert watched.facts["status"]["applier_error"] == "error 1032: no row"

@@ -187,7 +187,8 @@ class FakeDocker(Docker):
         return self._become("running", argv)
 
     def _stop(self, argv: tuple[str, ...], stdin: str | None) -> ExecResult:
-        return self._become("exited", argv)
+        is_bounded = argv[1] == "-t"
+        return self._become("exited", argv[2:] if is_bounded else argv)
 
     def _become(self, state: str, argv: tuple[str, ...]) -> ExecResult:
         for identifier in argv[1:]:

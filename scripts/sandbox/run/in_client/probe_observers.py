@@ -44,6 +44,12 @@ STATE = {
     ("single", "mysql"): NEWER,
     ("single", "mariadb"): "SHOW ALL SLAVES STATUS",
 }
+APPLIER_ERROR = (
+    "SELECT MAX(CONCAT('error ', last_error_number, ': ', last_error_message)) AS applier_error "
+    "FROM performance_schema.replication_applier_status_by_worker "
+    "WHERE channel_name = 'group_replication_applier' AND last_error_number <> 0"
+)
+"""Why a member is in no group, where that is a transaction that it cannot apply."""
 # A Galera node outside the primary component answers, too; none waits for what others have committed.
 SESSION = {
     "galera": "SET SESSION wsrep_dirty_reads = ON, wsrep_sync_wait = 0",
@@ -80,7 +86,8 @@ def facts(topology: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if topology == "galera":
         return {"status": {row["Variable_name"].lower(): row["Value"] for row in rows}}
     if topology == "gr":
-        return {"status": {name: str(rows[0].get(name) or "") for name in ("role", "state", "members")}}
+        names = ("role", "state", "members", "applier_error")
+        return {"status": {name: str(rows[0].get(name) or "") for name in names}}
     return {"channels": [_of_channel(row) for row in rows]}
 
 
@@ -141,6 +148,8 @@ class Observer:
 
     def _answer(self, link: links.Link, deadline_s: float) -> dict[str, Any]:
         rows = link.execute(deadline_s, self._statement, kind=DictCursor)
+        if self._target["topology"] == "gr" and rows[0]["state"] in ("ERROR", "OFFLINE"):
+            rows = [rows[0] | link.execute(deadline_s, APPLIER_ERROR, kind=DictCursor)[0]]
         answer = standing(self._target["topology"], rows)
         (row,) = link.execute(deadline_s, self._observed, kind=DictCursor)
         read_only = int(str(row["read_only"]).upper() not in ("0", "OFF"))  # a word from MariaDB 12 on
