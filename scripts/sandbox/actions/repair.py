@@ -1,7 +1,8 @@
 """Repair: every server that does not come back by itself is restarted, rejoined or given a copy of another's data."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar, Never
 
 from pydantic import Field
@@ -14,6 +15,7 @@ from sandbox.errors import MachineError
 from sandbox.plan.images import at_least
 from sandbox.plan.server_states import ServerStatus
 from sandbox.stack.protocol import RunningStack, StackNode
+from sandbox.workloads.common.in_client import end_stream
 
 _WHAT_IS_DONE = {
     "restart": "restarting it",
@@ -22,6 +24,7 @@ _WHAT_IS_DONE = {
 }
 _STATEMENT_S = 130.0
 """Leaving a group takes a server up to a minute."""
+_END_S = 5.0
 _CLONE_SINCE = "8.0.17"
 _CLONE_S = 600.0
 _IN_ITS_WAY = ("ERROR 3663", "ERROR 1290", "ERROR 3875")
@@ -188,12 +191,12 @@ def _refuse(node: StackNode, state: ServerStatus, known: str) -> Never:
 def clone(operation: Operation, donor: StackNode, recipient: Replica) -> None:
     """Replaces all data of a server by a copy of the donor's; the server starts anew then.
 
-    In one session, whose lock keeps the forming script from starting group replication meanwhile. Source: MySQL's
-    manual, "Cloning Remote Data".
+    Source: MySQL's manual, "Cloning Remote Data".
     """
-    leave = "SELECT GET_LOCK('forming', 60); STOP GROUP_REPLICATION; " if recipient.node.topology == "gr" else ""
+    is_member = recipient.node.topology == "gr"
     statements = (
-        f"{leave}SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF; {LOAD_CLONE_PLUGIN};"
+        f"{'STOP GROUP_REPLICATION; ' if is_member else ''}"
+        f"SET GLOBAL super_read_only = OFF; SET GLOBAL read_only = OFF; {LOAD_CLONE_PLUGIN};"
         f" SET GLOBAL clone_valid_donor_list = '{donor.host}:{donor.port}';"
         f" CLONE INSTANCE FROM 'root'@'{donor.host}':{donor.port} IDENTIFIED BY '{_root_password(operation)}'"
     )
@@ -208,8 +211,26 @@ def clone(operation: Operation, donor: StackNode, recipient: Replica) -> None:
                 raise
         return True
 
-    if not operation.wait_for(is_done, _STATEMENT_S, 1.0):
-        raise TooLateError(f"{recipient.name} takes no copy", f"its group replication moves for {_STATEMENT_S:g} s")
+    with forming_held(operation, recipient.name) if is_member else nullcontext():
+        if not operation.wait_for(is_done, _STATEMENT_S, 1.0):
+            raise TooLateError(f"{recipient.name} takes no copy", f"its group replication moves for {_STATEMENT_S:g} s")
+
+
+@contextmanager
+def forming_held(operation: Operation, node: str) -> Iterator[None]:
+    """Keeps a member's forming script from starting group replication, by a lock of a session of its own.
+
+    A start or a stop that is under way comes to its end. Between two attempts the lock must stay: the script of a
+    member that fails again and again is never idle for long.
+    """
+    argv = ["mysql", "--defaults-file=/sandbox/client.cnf", "-N", "-B", "--unbuffered"]
+    session = operation.stack.stream(node, argv)
+    try:
+        session.send("SELECT GET_LOCK('forming', 60);")
+        next(session.lines(), "")
+        yield
+    finally:
+        end_stream(session, _END_S)
 
 
 def _has_started_since(server: Replica, began_s: float) -> bool:

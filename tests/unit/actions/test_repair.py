@@ -66,11 +66,13 @@ def test_one_that_is_evicted_again_gets_all_data_anew() -> None:
 def test_a_member_whose_data_differs_gets_a_clone_under_a_lock() -> None:
     stack = cluster("gr", FAILED)
     refusals = iter(["ERROR 3663 (HY000) at line 1: STOP is executing", "ERROR 2013 (HY000): Lost connection"])
-    stack.says["gr3", "SELECT GET_LOCK"] = lambda: next(refusals)  # type: ignore[arg-type]
+    stack.says["gr3", "STOP GROUP_REPLICATION; SET"] = lambda: next(refusals)  # type: ignore[arg-type]
     stack.says["gr3", "SHOW GLOBAL STATUS LIKE 'Uptime'"] = {"Value": "0"}
     assert Repair().perform(operation(stack)) == "gr3 was OFFLINE: its data is a clone of gr1's"
-    assert [node for node, text in stack.given if "INSTALL PLUGIN clone" in text] == ["gr1"]
+    assert [node for node, text in stack.given if "INSTALL PLUGIN clone" in text] == ["gr1", "gr3", "gr3"]
     assert "start gr3" in stack.heard and "empty gr3" not in stack.heard
+    (session,) = stack.streams
+    assert session.sent == ["SELECT GET_LOCK('forming', 60);"] and session.closed.is_set()
 
 
 def test_a_replica_whose_data_differs_gets_a_clone_and_follows() -> None:
