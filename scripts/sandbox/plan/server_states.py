@@ -129,9 +129,27 @@ def server_states(facts: Mapping[str, ServerFacts], at_once: bool = True) -> dic
     for node, each in facts.items():
         if each.topology == "galera":
             found[node] = _with_joiners(node, alone)
+        if each.topology == "gr" and len(facts) == each.members:
+            found[node] = _with_forming(alone[node], facts, alone)
         if at_once and each.topology in ("galera", "gr"):
             found[node] = _with_split(node, found[node], alone)
     return found
+
+
+def _with_forming(
+    own: ServerStatus, facts: Mapping[str, ServerFacts], alone: Mapping[str, ServerStatus]
+) -> ServerStatus:
+    """A member in no group waits where there is none to join: its forming script starts it once all members answer."""
+    if own.repair != "restart" or not all(_is_in_no_group(facts[node], alone[node]) for node in facts):
+        return own
+    reason = own.reason if own.word == "expelled" else "the group has not formed yet"
+    return replace(own, reason=reason, repair="wait")
+
+
+def _is_in_no_group(facts: ServerFacts, state: ServerStatus) -> bool:
+    """Whether a member is in no group, or its server is still starting."""
+    is_starting = facts.status is None and facts.error.startswith("nothing listens")
+    return is_starting or state.word in ("OFFLINE", "expelled", "ERROR")
 
 
 def state_of(facts: ServerFacts) -> ServerStatus:

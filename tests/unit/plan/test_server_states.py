@@ -209,3 +209,23 @@ def test_a_log_without_a_reason_has_none() -> None:
     assert reason_in("2:14:09 [Note] WSREP: gcomm: closed\n2:14:10 [ERROR] mariadbd: something else", "galera") == ""
     assert reason_in("", "gr") == ""
     assert len(reason_in(f"x [ERROR] WSREP: {'a' * 900}", "galera")) == 300
+
+
+OFFLINE = member("OFFLINE", "")
+
+
+@pytest.mark.parametrize(
+    ("peers", "repair"),
+    [
+        ((OFFLINE, OFFLINE), "wait"),
+        ((OFFLINE, ServerFacts("gr", 3, error="nothing listens on port 3306 yet")), "wait"),
+        ((OFFLINE, member("ONLINE", "a ONLINE PRIMARY")), "restart"),
+    ],
+)
+def test_members_in_no_group_wait_only_while_there_is_none_to_join(
+    peers: tuple[ServerFacts, ServerFacts], repair: str
+) -> None:
+    """All were killed: their forming scripts make a new group, once every member answers."""
+    states = server_states({"gr1": OFFLINE, "gr2": peers[0], "gr3": peers[1]})
+    assert states["gr1"].repair == repair
+    assert (states["gr1"].reason == "the group has not formed yet") == (repair == "wait")
