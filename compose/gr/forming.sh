@@ -174,6 +174,7 @@ rejoining() { # by itself, after its own time-outs
 }
 
 repaired() { # somebody replaces this node's data, and holds a lock for as long as that takes (actions/repair.py)
+  local answer # not the one to the question before, which is used afterwards
   ask "select is_used_lock('forming') is not null" && [ "$answer" = 1 ]
 }
 

@@ -75,3 +75,9 @@ def test_a_connection_that_has_ended_ends_nothing_but_the_question(tmp_path: Pat
     """
     assert run(tmp_path, call).splitlines() == ["answer: 1", "nothing is known", "no answer: "]
     assert not (tmp_path / "sent").exists()
+
+
+def test_the_question_of_a_repair_keeps_the_answer_about_the_position(tmp_path: Path) -> None:
+    """What this node holds is compared with the others' afterwards: with another answer no group ever forms."""
+    coproc = "ask() { answer=0; }\n"
+    assert run(tmp_path, f"{coproc}answer='OFFLINE|0|a:1-64'\nrepaired || echo \"$answer\"") == "OFFLINE|0|a:1-64\n"
