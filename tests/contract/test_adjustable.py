@@ -16,7 +16,7 @@ from sandbox.plan.templates import PLACEHOLDER, node_context
 
 BEHIND = {
     "haproxy": ("galera3+haproxy@3.2",),
-    "maxscale": ("mariadb+replica1+maxscale",),
+    "maxscale": ("mariadb+replica1+maxscale", "mariadb+replica1+maxscale+multiplexing"),
     "proxysql": (
         "galera3+proxysql",
         "gr3@8.4+proxysql",

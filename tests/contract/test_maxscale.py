@@ -83,6 +83,13 @@ def test_pooled_connections_that_serve_nobody_are_closed_soon() -> None:
     assert not [line for line in configuration("mariadb+maxscale") if line.startswith("persist")]
 
 
+def test_a_silent_source_counts_as_dead_soon_but_after_more_than_a_heartbeat() -> None:
+    lines = configuration("mariadb+replica1+maxscale")
+    assert {"backend_read_timeout=2s", "failcount=2", "master_failure_timeout=3s"} <= set(lines)
+    heartbeat_s = int(variables_of("mariadb+replica1+maxscale", "replica1")["slave_net_timeout"] or 0) / 2
+    assert heartbeat_s < 3
+
+
 def test_an_option_is_given_to_the_versions_that_have_it() -> None:
     option = "replication_custom_options=MASTER_CONNECT_RETRY=1"
     assert option in configuration("mariadb+maxscale@24.02")
