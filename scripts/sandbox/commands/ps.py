@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from sandbox.commands.common.options import Json, NameOfPs, show
-from sandbox.commands.common.viewing import follow, stack_lines, view_now
+from sandbox.commands.common.running import undisturbed
+from sandbox.commands.common.viewing import StackData, follow, stack_lines, view_now
 from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.registry import as_typed
 from sandbox.stack.engine import Docker
-from sandbox.stack.stack import all_stacks, find_stack
+from sandbox.stack.stack import Stack, all_stacks, find_stack
 
 HELP = ("a stack", 2)
 LOOK_S = 7.0
@@ -32,10 +33,15 @@ def command(
     if watch:
         follow(stacks[0])
         return
-    for stack in stacks:
-        stack.patience_s = LOOK_S
-    shown = [view_now(stack, stack.prove_settings() if json else []) for stack in stacks]
+    shown = [_shown(stack, json) for stack in stacks]
     if shown or json:
         show(json, {"stacks": shown}, ["\n\n".join("\n".join(stack_lines(stack)) for stack in shown)])
     else:
         print(as_typed("there is no stack; try: make up PROFILE=galera3+haproxy"), file=sys.stderr)
+
+
+def _shown(found: Stack, prove: bool) -> StackData:
+    """The stack with what its servers report now."""
+    with undisturbed(found) as stack:
+        stack.patience_s = LOOK_S
+        return view_now(stack, stack.prove_settings() if prove else [])

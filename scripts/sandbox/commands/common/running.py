@@ -19,7 +19,13 @@ def quiet_stack(name: str | None, progress: OnEvent) -> Stack:
 @contextmanager
 def read_stack(name: str | None, progress: OnEvent) -> Iterator[Stack]:
     """The stack of a command that does not change it; a snapshot of it waits with its pause until the block ends."""
-    stack = find_stack(name, progress, Docker())
+    with undisturbed(find_stack(name, progress, Docker())) as stack:
+        yield stack
+
+
+@contextmanager
+def undisturbed(stack: Stack) -> Iterator[Stack]:
+    """The stack with servers that no snapshot pauses until the block ends, which does not change them."""
     with reading(stack.project):
         yield _unpaused(stack)
 
