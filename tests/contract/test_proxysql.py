@@ -176,6 +176,23 @@ def test_it_is_ready_when_everything_is_seen_to_go_where_it_belongs(
     assert (done.returncode == 0) == (expected == "routed")
 
 
+def test_a_shunned_reader_is_asked_once_so_that_it_comes_back(tmp_path: Path) -> None:
+    """ProxySQL takes it back for a session that wants a reader alone, and none does without a split."""
+    status = tmp_path / "status"
+    status.write_text("SHUNNED")
+    (tmp_path / "ask").write_text(f'printf "{ANSWERS}20\tgalera3\t$(cat "{status}")\n"\n')
+    (tmp_path / "mariadb").write_text(
+        "#!/bin/sh\nfor last; do :; done\n"
+        f'case $last in *hostgroup=20*) printf ONLINE >"{status}" ;; esac\necho galera1\n'
+    )
+    (tmp_path / "mariadb").chmod(0o755)
+    script = content("galera3+proxysql@2.7", "ready").replace("/sandbox/ask", f"{tmp_path}/ask")
+    done = subprocess.run(
+        ["bash", "-c", script], env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, text=True, capture_output=True, check=False
+    )
+    assert (done.stdout.strip(), done.stderr, done.returncode) == ("routed", "", 0)
+
+
 @pytest.mark.parametrize("policy", ["rw-split", "rw-split-all"])
 def test_a_proxy_that_parses_nothing_cannot_split(policy: str) -> None:
     refused = stacks.refusal(f"galera3+proxysql+fast-forward+{policy}")
