@@ -42,6 +42,8 @@ class StackNode:
     """False for an external server: no exec, no log, no root."""
     host_of: str | None = None
     """The server on whose host it stands; None where it has a host of its own."""
+    rejoins: str = ""
+    """By what it makes a server of its group follow the writer again; empty: it does not."""
 
     @property
     def is_server(self) -> bool:

@@ -328,7 +328,7 @@ def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:
         name=container.node, term=about["term"], component=about["component"], kind=container.kind,  # type: ignore[arg-type]
         group_index=about["group"], family=about["family"], topology=about["topology"], image=container.image,
         image_source=about["origin"], host=container.node, port=next(iter(about["ports"].values()), None),
-        host_of=about.get("host_of"), **of_image,
+        host_of=about.get("host_of"), rejoins=about.get("rejoins", ""), **of_image,
     )  # fmt: skip
 
 

@@ -234,8 +234,9 @@ def test_a_server_is_not_back_before_it_has_what_the_others_had(
     assert ("trial: not whole: not caught up: replica1" in said) == (looks != 3)
 
 
-def test_a_manager_has_a_while_to_make_a_server_follow(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rejoins", ["by GTID", ""])
+def test_who_makes_a_server_follow_again_has_a_while_for_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rejoins: str
 ) -> None:
     monkeypatch.setattr(conductor, "FOLLOW_S", 0.005)
 
@@ -250,9 +251,11 @@ def test_a_manager_has_a_while_to_make_a_server_follow(
             return {**self.role_of, **({"replica1": None} if self.looks > 0 else {})}
 
     stack = Managed(world)
-    stack.members = [*stack.members, replace(CLIENT, name="mha1", kind="manager")]
-    record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack)
-    assert trial_of(record).whole_ms is not None and checks_of(record)["lost"] == "pass"
+    stack.members = [*stack.members, replace(CLIENT, name="mha1", kind="manager", rejoins=rejoins)]
+    record, _, said = try_once(world, tmp_path, monkeypatch, stack=stack)
+    assert (trial_of(record).whole_ms is not None) == bool(rejoins)
+    assert ("trial: not whole: out of the group: replica1" in said) == (not rejoins)
+    assert checks_of(record)["lost"] == "pass"
 
 
 def test_a_node_that_cannot_be_read_leaves_what_is_not_known(
