@@ -36,3 +36,17 @@ def test_a_stopped_replica_is_named_watched_and_repaired() -> None:
         assert "repaired: replica1 was stopped: its data is a clone of mysql1's; every node is ready" in repaired
         assert stack.sql("replica1", "select id from sbtest.c") == "3"
         assert stack.roles() == {"mysql1": "writer", "replica1": "reader"}
+
+
+@pytest.mark.parametrize("series", ["10.5", "11.8"])
+def test_an_old_source_of_mariadb_with_a_history_of_its_own_gets_a_copy(series: str) -> None:
+    with live_stack(f"mariadb@{series}+replica1") as stack:
+        stack.sql("replica1", "stop slave; reset slave all; set global read_only = 0")
+        stack.sql("mariadb1", "create table sbtest.nobody_else_has (id int); set global read_only = 1")
+        stack.sql("replica1", "create table sbtest.kept (id int primary key, data blob)")
+        stack.sql("replica1", "insert into sbtest.kept values (7, x'00275C0AFF')")
+        repaired = sandbox("heal", "--name", stack.name, "--repair").stdout
+        assert "its data is a copy of replica1's; given up: what mariadb1 alone holds; every" in repaired
+        assert stack.sql("mariadb1", "select id, hex(data) from sbtest.kept") == "7\t00275C0AFF"
+        assert stack.sql("mariadb1", "show tables in sbtest") == "kept"
+        assert stack.roles() == {"mariadb1": "reader", "replica1": "writer"}

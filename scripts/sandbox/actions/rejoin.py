@@ -12,6 +12,10 @@ from sandbox.stack.protocol import StackNode
 _START_LIMIT_S = 10.0
 
 
+class OwnHistoryError(ActionRefusedError):
+    """A server holds transactions that the writer lacks, which are named."""
+
+
 class Rejoin(Action):
     """Every server that follows nobody, or whose replication failed, follows the writer from what it holds on.
 
@@ -45,7 +49,7 @@ class Rejoin(Action):
             self._check(operation, each)
         if extra:
             text = "; ".join(f"{name} holds what {writer.name} lacks: {beyond}" for name, beyond in extra.items())
-            raise ActionRefusedError(text, "it must be rebuilt")
+            raise OwnHistoryError(text, "it must be rebuilt")
         return f"rejoined: {', '.join(each.name for each in able)}" if able else "every server is in its place"
 
     def _check(self, operation: Operation, replica: Replica) -> None:

@@ -7,10 +7,10 @@ from typing import ClassVar, Never
 
 from pydantic import Field
 
+from sandbox.actions.common.mariadb_copy import copy_data
 from sandbox.actions.common.model import ActionRefusedError, Operation, StoppingAction, TooLateError
 from sandbox.actions.common.replication import LOAD_CLONE_PLUGIN, Replica, replication_password
-from sandbox.actions.join import follow_the_writer
-from sandbox.actions.rejoin import Rejoin
+from sandbox.actions.rejoin import OwnHistoryError, Rejoin
 from sandbox.errors import MachineError
 from sandbox.plan.images import at_least
 from sandbox.plan.server_states import ServerStatus
@@ -94,8 +94,10 @@ class Repair(StoppingAction):
                 Rejoin(wait_s=1.0).perform(operation)
             except TooLateError:
                 raise
-            except ActionRefusedError as refused:
-                return self._rebuilt(operation, node, state, refused.what)
+            except OwnHistoryError as own:
+                return self._rebuilt(operation, node, state, own.what)
+            except ActionRefusedError:  # MariaDB finds out at the writer, which does not tell what it lacks
+                return self._rebuilt(operation, node, state, f"what {node.name} alone holds")
             if replica.status().source:
                 replica.start()
         self._expect_back(operation, node)
@@ -107,21 +109,14 @@ class Repair(StoppingAction):
         if donor is None or donor.name == node.name:
             _refuse(node, state, "no other server of its group takes writes, whose data it could get")
         elif node.family == "mariadb":
-            self._replicate_from_the_beginning(operation, node, state)
-            way = f"replicated anew from {donor.name}'s binary logs"
+            copy_data(operation, donor, node)
+            way = f"its data is a copy of {donor.name}'s"
         else:
             self._clone(operation, donor, node, state)
             way = f"its data is a clone of {donor.name}'s"
         self._expect_back(operation, node)
         lost = f"; given up: {given_up}" if given_up else ""
         return f"{node.name} was {state.word}: {way}{lost}"
-
-    def _replicate_from_the_beginning(self, operation: Operation, node: StackNode, state: ServerStatus) -> None:
-        """MariaDB has no clone plugin."""
-        if node.kind != "replica":
-            _refuse(node, state, "its data must be restored from a backup of the writer, or: make down and make up")
-        self._start_anew(operation, node, empty=True)
-        follow_the_writer(operation, node)
 
     def _clone(self, operation: Operation, donor: StackNode, node: StackNode, state: ServerStatus) -> None:
         recipient = Replica(operation, node)

@@ -98,7 +98,7 @@ class ScriptedGroup(FakeStack):
     def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         if argv[0] == "sed":
             return ExecResult(0, f"{self.password}\n", "")
-        if argv[0] == "sh":
+        if argv[0] in ("sh", "bash"):
             self.heard.append(f"run {node} {argv[2]}")
             return self.shell
         if argv[0] not in ("mysql", "mariadb"):

@@ -8,6 +8,7 @@ import pytest
 from sandbox.actions import repair as repair_module
 from sandbox.actions.repair import Repair, repair_servers
 from sandbox.plan.server_states import ServerStatus
+from sandbox.stack.protocol import ExecResult
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused
 from unit.fake_stack import server
 
@@ -92,17 +93,25 @@ def test_a_server_without_the_clone_plugin_is_refused() -> None:
     assert problem.known == "MySQL has its clone plugin from 8.0.17 on, and this is 5.7.44"
 
 
-def test_a_replica_of_mariadb_replicates_from_the_beginning() -> None:
+@pytest.mark.parametrize(("node", "writer"), [("replica1", "mariadb1"), ("mariadb1", "replica1")])
+def test_a_server_of_mariadb_gets_a_copy_and_follows_from_its_position(node: str, writer: str) -> None:
+    stack = broken(following(group("mariadb", "11.8.9"), "mariadb1"), node, STOPPED)
+    stack.role_of = {"mariadb1": None, "replica1": None, "replica2": "reader", writer: "writer"}
+    stack.shell = ExecResult(0, "0-3-3796\n", "")
+    assert Repair().perform(operation(stack)) == f"{node} was stopped: its data is a copy of {writer}'s"
+    assert [text.split()[:2] for text in stack.heard] == [["run", node]]
+    (follow,) = [text for name, text in stack.given if name == node]
+    assert follow.startswith(
+        f"STOP SLAVE; SET GLOBAL gtid_slave_pos = '0-3-3796'; CHANGE MASTER TO MASTER_HOST='{writer}'"
+    )
+
+
+def test_a_copy_that_fails_says_why() -> None:
     stack = broken(following(group("mariadb", "11.8.9"), "mariadb1"), "replica1", STOPPED)
-    text = "replica1 was stopped: replicated anew from mariadb1's binary logs"
-    assert Repair().perform(operation(stack)) == text
-    assert stack.heard == ["stop replica1 60", "empty replica1", "start replica1"]
-
-
-def test_a_first_source_of_mariadb_is_refused() -> None:
-    stack = broken(following(group("mariadb", "11.8.9"), "mariadb1"), "mariadb1", STOPPED)
-    stack.role_of = {"mariadb1": None, "replica1": "writer", "replica2": "reader"}
-    assert "must be restored from a backup" in refused(Repair(), operation(stack)).known
+    stack.shell = ExecResult(1, "", "the dump does not tell its GTID position\n")
+    assert refused(Repair(), operation(stack)).lines()[:2] == [
+        "replica1 has no copy of mariadb1's data", "the dump does not tell its GTID position",
+    ]  # fmt: skip
 
 
 def test_a_replica_that_somebody_stopped_is_started() -> None:

@@ -125,12 +125,16 @@ class Replica:
         """Takes no more writes, not even of root. Raises MachineError where running transactions keep it from that."""
         self.run(f"SET SESSION lock_wait_timeout={_LOCK_S}; {self._read_only('ON')}")
 
-    def follow(self, source: StackNode, password: str) -> None:
-        """Replicates from another server of its group, from what it holds on, and tries for ever to reach it."""
+    def follow(self, source: StackNode, password: str, position: str = "") -> None:
+        """Replicates from another server of its group, from what it holds on, and tries for ever to reach it.
+
+        ``position``: what a server of MariaDB holds, where neither its binary log nor its replication tells.
+        """
         self._set_semisync(source=False)
         if self._mariadb:
             # One that was a source has no replication position: what it holds is in its binary log alone.
-            start_at = "" if self.status().source else "SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos; "
+            held = f"'{position}'" if position else "" if self.status().source else "@@gtid_binlog_pos"
+            start_at = f"SET GLOBAL gtid_slave_pos = {held}; " if held else ""
             self.run(
                 f"STOP SLAVE; {start_at}CHANGE MASTER TO MASTER_HOST='{source.host}', MASTER_PORT={source.port},"
                 f" MASTER_USER='replication', MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos,"
