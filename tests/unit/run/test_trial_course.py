@@ -180,6 +180,28 @@ def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     assert [at - began[0] for at in began] == pytest.approx([0, 4.3, 6.4, 15], abs=0.02)
 
 
+def test_an_action_that_is_late_moves_what_follows_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its target is known 8 s late: the fault four seconds after it still comes four seconds after it."""
+    asked = threading.Event()
+
+    def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
+        if target == "replica1" and not asked.is_set():
+            asked.set()
+            while world.probe_us < 10_500_000:
+                threading.Event().wait(0.001)
+            world.sleep(8)
+        return chosen_nodes(stack, target, *given)
+
+    monkeypatch.setattr(conductor, "chosen_nodes", choose)
+    steps = [Step(at_s=10, action="rolling-restart", target="replica1"), Step(at_s=14, fault="hang", for_s=2)]
+    record, _, _ = try_once(world, tmp_path, monkeypatch, steps=steps, breaking=FakeBreaking(world))
+    began = [step.began_ms / 1000 for step in trial_of(record).steps]
+    assert world.events[:2] == ["inject 1 at 22.00", "heal 1 at 24.00"]
+    assert began[1] - began[0] == pytest.approx(4, abs=0.05)
+
+
 def test_a_fault_lasts_from_the_start_of_its_injection(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
