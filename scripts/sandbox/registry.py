@@ -15,7 +15,7 @@ from typer.main import get_command
 from sandbox.places import IN_CHECKOUT
 
 COMMANDS = Path(__file__).with_name("commands")
-GROUPS = ("before", "a stack", "figures", "results")
+GROUPS = ("look first", "stacks", "measure", "results")
 """The groups of `help`, in order."""
 RECORDED = ("bench", "calibrate", "matrix", "smoke", "trial")
 """Commands whose own words stand in the results that they leave."""

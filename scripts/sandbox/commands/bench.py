@@ -20,7 +20,7 @@ from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Event, Progress, make_parameters, refuse_unused
 from sandbox.workloads.common.registry import EXAMPLE, resolve_workload
 
-HELP = ("figures", 1)
+HELP = ("measure", 1)
 
 
 def bench_request(workload: str, options: Sequence[str], given: Mapping[str, object], **more: Any) -> BenchRequest:

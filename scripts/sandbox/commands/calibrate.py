@@ -20,7 +20,7 @@ from sandbox.results.statistics.metrics import METRICS, PROCESSOR_TIME
 from sandbox.results.statistics.verdict import FEWEST_BLOCKS, MOST_BLOCKS, margin_of
 from sandbox.run.machine import calibration_path, change_calibration
 
-HELP = ("figures", 5)
+HELP = ("measure", 5)
 
 _SHOWN = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)

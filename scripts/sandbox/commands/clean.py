@@ -16,7 +16,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
 from sandbox.stack.snapshots import store
 
-HELP = ("a stack", 11)
+HELP = ("stacks", 11)
 
 
 def command(

@@ -11,7 +11,7 @@ from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.supply import refusal_of_unavailable
 
-HELP = ("before", 4)
+HELP = ("look first", 4)
 ENGINE = False
 
 

@@ -8,7 +8,7 @@ from sandbox.report.text import wrapped
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 
-HELP = ("before", 7)
+HELP = ("look first", 7)
 ENGINE = False
 
 

@@ -7,7 +7,7 @@ from sandbox.places import RESULTS
 from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 
-HELP = ("a stack", 10)
+HELP = ("stacks", 10)
 
 
 def command(name: Name = None, keep_logs: KeepLogs = False) -> None:

@@ -12,7 +12,7 @@ from sandbox.console import ProgressDisplay
 from sandbox.errors import SandboxError
 from sandbox.stack import access
 
-HELP = ("a stack", 5)
+HELP = ("stacks", 5)
 
 _EXAMPLE = "try: sandbox exec mysql1 -- ls /var/lib/mysql"
 

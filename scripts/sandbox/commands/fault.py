@@ -21,7 +21,7 @@ from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
-HELP = ("a stack", 13)
+HELP = ("stacks", 13)
 
 
 def command(

@@ -19,7 +19,7 @@ from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.readiness import BrokenServerError, NotReadyError
 from sandbox.stack.stack import Stack
 
-HELP = ("a stack", 14)
+HELP = ("stacks", 14)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from sandbox.places import IN_CHECKOUT
 from sandbox.registry import GROUPS, as_typed, guide
 
-HELP = ("before", 8)
+HELP = ("look first", 8)
 ENGINE = False
 
 _EXAMPLES = (

@@ -14,7 +14,7 @@ from sandbox.stack.images import engine_availability
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import all_built, ensure_images, supply
 
-HELP = ("before", 5)
+HELP = ("look first", 5)
 
 
 def command(

@@ -24,7 +24,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
 from sandbox.workloads.common.registry import WORKLOADS, find_workloads
 
-HELP = ("before", 2)
+HELP = ("look first", 2)
 ENGINE = False
 
 Row = dict[str, Any]

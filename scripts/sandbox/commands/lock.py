@@ -8,7 +8,7 @@ from sandbox.stack.images import lock_images
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import ensure_images
 
-HELP = ("before", 6)
+HELP = ("look first", 6)
 
 
 def command(expression: Expression = None, profile: Profile = None) -> None:

@@ -12,7 +12,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.logs import print_logs, save_logs
 from sandbox.stack.stack import find_stack
 
-HELP = ("a stack", 6)
+HELP = ("stacks", 6)
 
 
 def command(

@@ -27,7 +27,7 @@ from sandbox.results.store import ResultFolder
 from sandbox.stack.engine import Docker
 from sandbox.workloads.common.model import Progress, Second
 
-HELP = ("figures", 3)
+HELP = ("measure", 3)
 
 _BOUNDS = {
     "seconds": (1, sys.maxsize),

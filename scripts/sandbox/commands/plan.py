@@ -9,7 +9,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import refusal_of_unavailable
 
-HELP = ("before", 3)
+HELP = ("look first", 3)
 ENGINE = False
 
 

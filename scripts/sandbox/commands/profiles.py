@@ -4,7 +4,7 @@ from sandbox.commands.common.options import Json, show
 from sandbox.library import load_library
 from sandbox.report.plan_view import profile_data, profile_lines
 
-HELP = ("before", 1)
+HELP = ("look first", 1)
 ENGINE = False
 
 

@@ -14,7 +14,7 @@ from sandbox.registry import as_typed
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import Stack, all_stacks, find_stack
 
-HELP = ("a stack", 2)
+HELP = ("stacks", 2)
 LOOK_S = 7.0
 """How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s for one that hangs."""
 

@@ -7,7 +7,7 @@ from sandbox.errors import SandboxError
 from sandbox.stack import lifecycle
 from sandbox.stack.stack import Stack
 
-HELP = ("a stack", 7)
+HELP = ("stacks", 7)
 
 
 def command(name: Name = None, node: Node = None, timeout: Timeout = None) -> None:

@@ -5,7 +5,7 @@ from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.stack import access
 
-HELP = ("a stack", 4)
+HELP = ("stacks", 4)
 
 
 def command(name: Name = None, node: Node = None) -> int:

@@ -34,7 +34,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
-HELP = ("figures", 4)
+HELP = ("measure", 4)
 
 SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PROFILE).")]
 SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]
@@ -209,7 +209,7 @@ def command(
     seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
     json: Json = False,
 ) -> int:
-    """Check whether a head is worse than a base: a gate for pull requests, as Markdown and exit code."""
+    """Check whether a build is slower than its base: a gate for pull requests, as Markdown and exit code."""
     load = Change(workload=workload, threads=threads, rows=rows, tables=TABLES)
     base_profile, head_profile = own_profile("BASE", base, base_profile), own_profile("HEAD", head, head_profile)
     of_base = Change(profile=base_profile, image=base_image, set=base_set or [], cpus=base_cpus, memory=base_memory)

@@ -11,7 +11,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot
 from sandbox.stack.snapshots.store import snapshots as kept_snapshots
 
-HELP = ("a stack", 12)
+HELP = ("stacks", 12)
 
 
 def command(json: Json = False) -> None:

@@ -13,7 +13,7 @@ from sandbox.stack.protocol import OnEvent
 from sandbox.stack.sql_client import LAYOUTS, Layout, SqlOptions, only_reads, sql, sql_on_all
 from sandbox.stack.stack import Stack
 
-HELP = ("a stack", 3)
+HELP = ("stacks", 3)
 
 
 def command(

@@ -9,7 +9,7 @@ from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 from sandbox.stack.up import Started
 
-HELP = ("a stack", 9)
+HELP = ("stacks", 9)
 
 
 def command(name: Name = None, timeout: Timeout = None) -> None:

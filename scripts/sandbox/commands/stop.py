@@ -5,7 +5,7 @@ from sandbox.commands.common.running import quiet_stack
 from sandbox.console import ProgressDisplay
 from sandbox.stack import lifecycle
 
-HELP = ("a stack", 8)
+HELP = ("stacks", 8)
 
 
 def command(name: Name = None) -> None:

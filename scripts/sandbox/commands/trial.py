@@ -24,7 +24,7 @@ from sandbox.run.state import NO_LOAD, TrialRequest
 from sandbox.stack.snapshots.background import measuring
 from sandbox.workloads.common.model import Progress
 
-HELP = ("figures", 2)
+HELP = ("measure", 2)
 
 
 def command(

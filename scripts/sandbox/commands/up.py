@@ -21,7 +21,7 @@ from sandbox.stack.snapshots.background import begin_keeping
 from sandbox.stack.up import UpOptions
 from sandbox.stack.up import up as bring_up
 
-HELP = ("a stack", 1)
+HELP = ("stacks", 1)
 
 
 def command(
