@@ -17,7 +17,7 @@ from sandbox.results.statistics.metrics import METRICS
 from sandbox.results.variants import differences
 
 MOST_VARIABLES = 12
-_COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "caught above", "n", "finding")
+_COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")
 SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
@@ -119,7 +119,7 @@ def _reason(look: Look) -> str:
         if each.word == "too noisy":
             unclear.append(f"{name} is too noisy here: only a loss of {each.caught:.1%} or more can be seen")
         elif each.word == "inconclusive":
-            unclear.append(f"a loss of {name} that counts is neither shown nor excluded")
+            unclear.append(f"a relevant loss of {name} is neither confirmed nor ruled out")
     return "; ".join(unclear) or ("a loss that was not repeated" if look.worse else "no loss that counts")
 
 

@@ -23,10 +23,10 @@ NAMES = {
     "outage_first_ms": "first outage",
     "outage_longest_ms": "longest outage",
     "outage_total_ms": "all outages",
-    "detection_ms": "noticed by other nodes",
+    "detection_ms": "detected by other nodes",
     "election_ms": "new writer seen",
     "brownout_ms": "brownout after it",
-    "redundancy_ms": "whole again",
+    "redundancy_ms": "redundancy restored",
     "join_ms": "joined again",
     "lag_max_ms": "largest lag",
 }

@@ -28,8 +28,8 @@ from sandbox.results.trial.models import LedgerCounts
 
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed", "first outage")
 _RECOVERY = {
-    "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "noticed", "election_ms": "election",
-    "brownout_ms": "brownout", "redundancy_ms": "whole again", "lag_max_ms": "largest lag",
+    "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "detected", "election_ms": "election",
+    "brownout_ms": "brownout", "redundancy_ms": "redundancy restored", "lag_max_ms": "largest lag",
 }  # fmt: skip
 _ERRORS = ("write errors", "read errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")

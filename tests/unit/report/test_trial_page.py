@@ -34,7 +34,7 @@ SHOWN = {
     "new writer seen": "2,000 ms (± 110)",
     "first outage": "2,490 ms",
     "brownout after it": "3,000 ms",
-    "whole again": "25,001 ms",
+    "redundancy restored": "25,001 ms",
     "largest lag": "340 ms (± 200)",
     "ledger": "1,000 acknowledged, 20 failed, 30 unknown: 2 lost, 0 phantom, 0 duplicate, 5 recovered",
     "stale reads": "writer 0 of 900; reader 12 of 800, the oldest by 1,340 ms, 2 by more than 1 s",
@@ -219,7 +219,7 @@ def test_a_trial_that_was_still_out_says_so_everywhere() -> None:
     record = trial_record(rto_ms=SEEN_MS, still_out=True)
     assert single_trial_answer(record).startswith("Writes were not back within 60,000 ms. None of 1,000 ")
     assert "at least 60,000 ms (still open at the end)" in trial_text(record, "results/x")
-    assert re.search(r"whole again +at least 60,000 ms", trial_text(record, "results/x"))
+    assert re.search(r"redundancy restored +at least 60,000 ms", trial_text(record, "results/x"))
 
 
 def test_a_trial_without_an_outage_or_without_a_ledger() -> None:

@@ -46,11 +46,11 @@ def test_an_rto_that_counts_the_time_until_a_late_outage_has_the_length_of_that_
 def test_recovery_by_hand() -> None:
     found = rows("Recovery, ms")["galera", "haproxy", "server-crash"]
     assert found == {
-        "RTO, new conn.": "3,640", "noticed": "1,800", "election": "3,100", "brownout": "3,000",
-        "whole again": "25,006", "largest lag": "340", "write errors": "360", "read errors": "180",
+        "RTO, new conn.": "3,640", "detected": "1,800", "election": "3,100", "brownout": "3,000",
+        "redundancy restored": "25,006", "largest lag": "340", "write errors": "360", "read errors": "180",
     }  # fmt: skip
     lost = rows("Recovery, ms")["gr", "haproxy", "host-loss"]
-    assert lost["RTO, new conn."] == "≥ 60,040" and lost["whole again"] == "≥ 60,000"
+    assert lost["RTO, new conn."] == "≥ 60,040" and lost["redundancy restored"] == "≥ 60,000"
 
 
 def test_every_time_that_is_judged_has_a_column() -> None:

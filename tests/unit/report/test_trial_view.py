@@ -214,7 +214,7 @@ def test_without_an_outage_the_headline_is_the_longest_stall() -> None:
     nothing = {"rto_ms": 0.0, "outage_first_ms": 0.0, "outage_longest_ms": 0.0, "outage_total_ms": 0.0}
     record = with_figures(nothing, **nothing, longest_stall_ms={"pooled": 61.0})
     assert single_trial_answer(record).startswith("Writes had no outage; longest stall 61 ms.")
-    assert "RTO                     no outage; longest stall 61 ms" in trial_text(record, FOLDER)
+    assert "RTO                      no outage; longest stall 61 ms" in trial_text(record, FOLDER)
 
 
 def test_an_outage_after_the_heal_is_none_of_the_fault() -> None:
