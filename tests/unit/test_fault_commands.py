@@ -159,7 +159,7 @@ def test_the_nodes_are_chosen_as_the_stack_is_now(
         (("--fault", "hang", "--options", "what"), "OPTIONS: 'what' sets nothing"),
         (("--fault", "hang", "--options", "what=all"), "what=all is not valid for the fault hang"),
         (("--fault", "hang", "--target", "mysql7"), "there is no target 'mysql7'"),
-        (("--fault", "hang", "--target", "client1"), "client1 is no target"),
+        (("--fault", "hang", "--target", "client1"), "client1 cannot be a target"),
         (("--fault", "server-crash", "--target", "balancer1"), "the fault server-crash cannot hit balancer1"),
     ],
 )
@@ -179,7 +179,7 @@ def test_the_same_fault_twice_is_refused_until_it_is_healed(docker: Engine, proj
     code, _, err = typed("fault", "--fault", "hang", "--target", "mysql1")
     assert code == ExitCode.BAD_INPUT
     assert err == [
-        "mysql1 has the fault hang already", "one of the two would end the other", "try: make heal",
+        "hang is already active on mysql1", "one of the two would end the other", "try: make heal",
     ]  # fmt: skip
     assert not docker.done() and broken(project) == ["hang on mysql1"]
     assert typed("fault", "--fault", "hang", "--target", "replica1")[0] == ExitCode.OK

@@ -39,7 +39,7 @@ _RECEIVED = (
 
 
 class ForceQuorum(Action):
-    """Makes the survivors of a lost majority the primary component, from the most advanced of them on.
+    """Forces quorum, starting from the most advanced survivor.
 
     What the lost members alone had is given up. They join again when they return, as after any other absence.
     """

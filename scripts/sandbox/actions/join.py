@@ -16,7 +16,7 @@ _ANSWER_LIMIT_S = 120.0
 
 
 class Join(StoppingAction):
-    """A node leaves in order and joins again: with its data, or with none, as a new one does.
+    """A node leaves in order and joins again: with its data, or empty.
 
     A member without data gets it from another one as its configuration says: by Galera's state transfer, by clone, or
     from binary logs. A replica without data replicates from the beginning of its source's binary logs.

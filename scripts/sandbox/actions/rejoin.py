@@ -17,7 +17,7 @@ class OwnHistoryError(ActionRefusedError):
 
 
 class Rejoin(Action):
-    """Every server that follows nobody, or whose replication failed, follows the writer from what it holds on.
+    """Reattaches detached servers, and those whose replication failed, as replicas, keeping their data.
 
     Refused where it holds transactions that the writer lacks: they would be lost, or break replication later. It takes
     no more writes then.

@@ -12,7 +12,7 @@ _TIMER_HZ = 100  # the slowest that kernels are built with
 
 
 class Bandwidth(TrafficFault):
-    """What it sends is limited to a rate: large results, state transfers and replication slow down."""
+    """Caps the node's outbound bandwidth: large results, state transfers and replication slow down."""
 
     needs: ClassVar[frozenset[Ability]] = frozenset({"tbf"})
     discipline: ClassVar[str] = "tbf"

@@ -13,7 +13,7 @@ from sandbox.stack.protocol import NodeControl
 
 
 class Hang(Fault):
-    """It stops: connections stay open, the kernel still accepts new ones, and nothing answers."""
+    """The node freezes; connections stay open, the kernel still accepts new ones, and nothing answers."""
 
     kinds: ClassVar[frozenset[Kind]] = NODES
     what: Literal["container", "server"] = Field(

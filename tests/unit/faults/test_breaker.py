@@ -320,7 +320,7 @@ def test_a_second_fault_that_ends_the_same_node_is_refused(stack: FakeStack) -> 
     other.prepare("both", request("server-crash"))
     with pytest.raises(SandboxError) as refused:
         other.inject("both")
-    assert refused.value.what == "mysql1 has the fault graceful already"
+    assert refused.value.what == "graceful is already active on mysql1"
     assert not end_together("hang", "server-crash") and not end_together("by-hand", "host-loss")
 
 
@@ -339,7 +339,7 @@ def test_a_second_fault_of_a_kind_is_refused_as_long_as_the_first_is_there(stack
         other.prepare(key, request("hang", *nodes))
     with pytest.raises(SandboxError) as refused:
         other.inject("twice")
-    assert refused.value.what == "mysql1 has the fault hang already"
+    assert refused.value.what == "hang is already active on mysql1"
     assert refused.value.next_step == "try: make heal NAME=b" and refused.value.exit_code is ExitCode.BAD_INPUT
     assert log == ["pause mysql1"] and broken(stack) == ["hang on mysql1"]
     other.inject("apart")

@@ -52,7 +52,7 @@ def test_the_peers_of_a_proxy_are_the_servers_of_its_group(node: FakeNode) -> No
         (
             "servers",
             ["galera1", "galera2", "galera3"],
-            "away_from=servers means no peer of galera1",
+            "away_from=servers matches no running peer of galera1",
             "all hit by this fault",
         ),
         ("galera4", ["galera1"], "galera1 has no peer 'galera4' that runs", "did you mean 'galera3'?"),
@@ -71,7 +71,7 @@ def test_a_word_that_means_no_peer_is_refused_before_anything_breaks(
 
 def test_no_proxy_runs(node: FakeNode) -> None:
     servers = Scene(["galera1"], PEERS[:3], GROUP)
-    with pytest.raises(SandboxError, match="away_from=proxies means no peer"):
+    with pytest.raises(SandboxError, match="away_from=proxies matches no running peer"):
         Partition(away_from="proxies").chosen(node, servers)
 
 

@@ -60,7 +60,7 @@ def test_a_proxy_is_the_one_through_which_the_load_goes() -> None:
         ("hang", "minority", "the stack has no target 'minority'"),
         ("hang", "one-raeder", "there is no target 'one-raeder'"),
         ("server-crash", "orchestrator1", "the fault server-crash cannot hit orchestrator1"),
-        ("switchover", "client1", "client1 is no target"),
+        ("switchover", "client1", "client1 cannot be a target"),
     ],
 )
 def test_a_target_that_a_stack_never_has_is_impossible(name: str, word: str, what: str) -> None:
@@ -162,7 +162,7 @@ def test_two_nodes_have_a_majority_of_both() -> None:
         (
             "client1",
             REPLICATED,
-            "client1 is no target",
+            "client1 cannot be a target",
             "nodes that can be hit: mysql1, replica1, replica2, orchestrator1",
         ),
     ],

@@ -79,7 +79,7 @@ def test_no_write_that_gets_through_is_an_error_of_the_environment() -> None:
     [
         ("minority", None, "the stack has no target 'minority'"),
         ("wrtier", None, "there is no target 'wrtier'"),
-        ("client1", None, "client1 is no target"),
+        ("client1", None, "client1 cannot be a target"),
         ("writer", "nowhere", "there is no node 'nowhere'"),
     ],
 )

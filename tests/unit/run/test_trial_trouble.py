@@ -180,7 +180,7 @@ def test_a_fault_that_is_refused_ends_the_run_with_its_text(
     [
         (Step(at_s=10, fault="hang", target="proxy"), "the stack has no target 'proxy'"),
         (Step(at_s=10, fault="hang", target="wirter"), "there is no target 'wirter'"),
-        (Step(at_s=10, fault="hang", target="client1"), "client1 is no target"),
+        (Step(at_s=10, fault="hang", target="client1"), "client1 cannot be a target"),
         (Step(at_s=10, action="switchover", target="minority"), "the stack has no target 'minority'"),
     ],
 )

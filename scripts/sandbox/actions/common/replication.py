@@ -126,7 +126,7 @@ class Replica:
         self.run(f"SET SESSION lock_wait_timeout={_LOCK_S}; {self._read_only('ON')}")
 
     def follow(self, source: StackNode, password: str, position: str = "") -> None:
-        """Replicates from another server of its group, from what it holds on, and tries for ever to reach it.
+        """Replicates from another server of its group, from what it holds on, and retries indefinitely.
 
         ``position``: what a server of MariaDB holds, where neither its binary log nor its replication tells.
         """

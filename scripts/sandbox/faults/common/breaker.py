@@ -236,7 +236,7 @@ def refuse_broken(stack: RunningStack, request: FaultRequest) -> None:
     there = [each for each in breakages(stack.project) if each.node in request.nodes]
     for each in there:
         if end_together(each.fault, request.fault):
-            what = f"{each.node} has the fault {each.fault} already"
+            what = f"{each.fault} is already active on {each.node}"
             known = "one of the two would end the other"
             raise SandboxError(what, known, f"try: make heal{name_option(stack.name)}")
 

@@ -137,7 +137,7 @@ class PacketFault(Fault):
         words = [*_KINDS, "everyone"]
         if self.away_from in words:
             known = f"all hit by this fault: {', '.join(targets)}; no other matching node is running"
-            return SandboxError(f"away_from={self.away_from} means no peer of {node.name}", known, step)
+            return SandboxError(f"away_from={self.away_from} matches no running peer of {node.name}", known, step)
         known = did_you_mean(self.away_from, [*words, *others])
         return SandboxError(f"{node.name} has no peer '{self.away_from}' that runs", known, step)
 

@@ -114,8 +114,8 @@ def _named(name: str, nodes: Sequence[StackNode]) -> str:
         raise SandboxError(f"there is no target '{name}'", did_you_mean(name, [*WORDS, *can_break]), _STEP)
     if name in can_break:
         return name
-    known = f"it measures what the others do; nodes that can be hit: {', '.join(can_break)}"
-    raise SandboxError(f"{name} is no target", known, _STEP)
+    known = f"it runs the load; nodes that can be hit: {', '.join(can_break)}"
+    raise SandboxError(f"{name} cannot be a target", known, _STEP)
 
 
 def _reason(word: str, group: GroupNow) -> str:
