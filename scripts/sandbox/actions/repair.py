@@ -96,7 +96,7 @@ class Repair(StoppingAction):
                 raise
             except OwnHistoryError as own:
                 return self._rebuilt(operation, node, state, own.what)
-            except ActionRefusedError:  # MariaDB finds out at the writer, which does not tell what it lacks
+            except ActionRefusedError:  # MariaDB finds out at the writer, which does not report what it lacks
                 return self._rebuilt(operation, node, state, f"what {node.name} alone holds")
             if replica.status().source:
                 replica.start()

@@ -66,6 +66,11 @@ class ServerStatus:
         return self.word in ("evicted", "stopped") or self.repair == "rebuild"
 
     @property
+    def is_without_cause(self) -> bool:
+        """Whether nothing explains why it is away, so that it may only be slow to come back."""
+        return self.reason == IN_NO_GROUP
+
+    @property
     def needs_repair(self) -> bool:
         """Whether it does not come back by itself."""
         return self.repair in ("restart", "rejoin", "rebuild")
@@ -76,6 +81,8 @@ class ServerStatus:
         return f"{self.word}: {self.reason}" if self.reason else self.word
 
 
+IN_NO_GROUP = "it is in no group"
+"""Of a member that reports no error: it may be about to join, as soon as its group has expelled what it was before."""
 OUT_OF_SERVICE = ("evicted", "left", "non-primary", "joiner", "ERROR", "OFFLINE", "expelled", "leaving", "blocked")
 """Members that serve no client, whatever role they say they have."""
 _DATA_DIFFERS = frozenset(
@@ -263,7 +270,7 @@ def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
     if state in ("ERROR", "OFFLINE"):
         reason = reason_in(facts.log, "gr")
         word = "expelled" if "expelled" in reason else state
-        return ServerStatus(word, reason or "it is in no group", (), "restart")
+        return ServerStatus(word, reason or IN_NO_GROUP, (), "restart")
     if 2 * len(unreachable) >= len(view):
         return ServerStatus("blocked", f"no majority: {', '.join(unreachable)} UNREACHABLE", view, "wait")
     if state == "RECOVERING":

@@ -29,6 +29,8 @@ QUIET_S = 10.0
 """A log without a new line for this long does not move."""
 LEFT_S = 10.0
 """A server that has been broken for this long does not come back by itself."""
+WITHOUT_CAUSE_S = 60.0
+"""…but one that reports no error has this long: its forming script goes on, and takes its time on a busy machine."""
 _LOG_OUR_QUESTIONS = ("proxy", "manager")
 """Kinds of nodes whose log is no progress: it has a line for each question, and for each attempt to reach a server."""
 LOG_LINES = 20
@@ -178,6 +180,10 @@ class _Waiting:
     log_asked_s: float = float("-inf")
 
 
+def _patience_s(state: ServerStatus) -> float:
+    return WITHOUT_CAUSE_S if state.is_without_cause else LEFT_S
+
+
 class _BrokenServers:
     """Finds servers that do not come back by themselves; times in seconds since the wait started."""
 
@@ -198,7 +204,7 @@ class _BrokenServers:
         now = look(self._stack)
         broken = {node: state for node, state in now.states.items() if state.needs_repair and not now.ready[node].ready}
         self._since_s = {node: self._since_s.get(node, now_s) for node in broken}
-        if any(state.is_final or now_s - self._since_s[node] >= LEFT_S for node, state in broken.items()):
+        if any(state.is_final or now_s - self._since_s[node] >= _patience_s(state) for node, state in broken.items()):
             raise BrokenServerError(broken, self._stack.name)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.errors import ExitCode, SandboxError
 from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
-from sandbox.stack.readiness import LEFT_S, BrokenServerError, Readiness
+from sandbox.stack.readiness import LEFT_S, WITHOUT_CAUSE_S, BrokenServerError, Readiness
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -177,7 +177,7 @@ def test_a_member_that_is_in_no_group_any_more_ends_the_wait_where_that_is_asked
     stack, clock, events = running_stack(docker, "cluster3"), ticking(0.5), Events()
     with pytest.raises(BrokenServerError) as left:
         Readiness(stack, events, 600, clock, end_if_broken=True).wait()
-    assert LEFT_S < clock() < 4 * LEFT_S, "its bound would be 600 s"
+    assert WITHOUT_CAUSE_S < clock() < 2 * WITHOUT_CAUSE_S, "its bound would be 600 s"
     assert left.value.lines() == [
         "cluster2 is OFFLINE: it is in no group",
         "it does not come back by itself",

@@ -33,6 +33,6 @@ dumped() { # the donor's data; the comment with its position, at the top or at t
 forget_own_data
 dumped | "$client" "$options" --init-command='SET SESSION sql_log_bin = 0'
 position=$(sed -n "s/.*gtid_slave_pos='\([^']*\)'.*/\1/p" "$comment")
-[ -n "$position" ] || { echo 'the dump does not tell its GTID position' >&2 && exit 1; }
+[ -n "$position" ] || { echo 'the dump has no GTID position' >&2 && exit 1; }
 ask "FLUSH PRIVILEGES; RESET MASTER; SET GLOBAL gtid_slave_pos = '$position'"
 echo "$position"

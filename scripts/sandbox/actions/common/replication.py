@@ -128,7 +128,7 @@ class Replica:
     def follow(self, source: StackNode, password: str, position: str = "") -> None:
         """Replicates from another server of its group, from what it holds on, and retries indefinitely.
 
-        ``position``: what a server of MariaDB holds, where neither its binary log nor its replication tells.
+        ``position``: what a server of MariaDB holds, where neither its binary log nor its replication has it.
         """
         self._set_semisync(source=False)
         if self._mariadb:
