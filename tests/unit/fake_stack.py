@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.errors import MachineError, SandboxError
-from sandbox.plan.server_states import ServerStatus
+from sandbox.plan.server_status import ServerStatus
 from sandbox.results.record import Inputs
 from sandbox.stack.protocol import (
     Engine,

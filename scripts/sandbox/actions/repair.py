@@ -13,7 +13,7 @@ from sandbox.actions.common.replication import LOAD_CLONE_PLUGIN, Replica, repli
 from sandbox.actions.rejoin import OwnHistoryError, Rejoin
 from sandbox.errors import MachineError
 from sandbox.plan.images import at_least
-from sandbox.plan.server_states import ServerStatus
+from sandbox.plan.server_status import ServerStatus
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.workloads.common.in_client import end_stream
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.plan.server_states import OUT_OF_SERVICE, ServerFacts, ServerStatus, server_states
+from sandbox.plan.server_states import server_states
+from sandbox.plan.server_status import OUT_OF_SERVICE, ServerFacts, ServerStatus
 
 _FOLLOWS_NOBODY = "detached: read-only and follows nobody"
 

@@ -1,103 +1,12 @@
 """The state of a database server in the words of its field, from what it and its peers say. Asks nobody."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import replace
 
 from sandbox.plan.log_reasons import reason_in
-
-Repair = Literal["", "wait", "restart", "rejoin", "rebuild"]
-"""What brings a server back: nothing is wrong; it comes back by itself; it must be restarted; it must be pointed at the
-writer again; its data must be replaced by a copy of another server's."""
-Row = Mapping[str, str]
-NO_ERROR = ("", "0")
-_BROKEN_RECEIVER = {"1236", "13114", "1593"}
-"""A receiver that ends with these does not try again: the source has purged what it needs, or both have one ID.
-
-Sources: MySQL's manual, "Server Error Message Reference": ER_MASTER_FATAL_ERROR_READING_BINLOG,
-ER_SERVER_SOURCE_FATAL_ERROR_READING_BINLOG, ER_SLAVE_FATAL_ERROR.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """What is known of a server. ``members``: how many its cluster has as planned.
-
-    ``container``: the engine's word, such as ``running`` or ``exited (137)``; ``role``: its answer about its role.
-    """
-
-    topology: str
-    members: int = 1
-    container: str = "running"
-    status: Mapping[str, str] | None = None
-    """Name → value, in lower case; None: it does not answer."""
-    channels: Sequence[Row] = ()
-    """Of asynchronous replication: SHOW REPLICA STATUS, a row a channel, in the words of any version."""
-    role: str = ""
-    log: str = ""
-    """The end of its log since it started, where it was read."""
-    error: str = ""
-    """Why there is no answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """``word``: evicted, donor, ONLINE, …; ``reason``: why, or how far; ``view``: the members that it sees."""
-
-    word: str
-    reason: str = ""
-    view: tuple[str, ...] = ()
-    repair: Repair = ""
-
-    @property
-    def is_well(self) -> bool:
-        """Whether it is where its configuration wants it, to the full extent."""
-        return self.word in WELL
-
-    @property
-    def is_unexplained(self) -> bool:
-        """Whether its log may say why, or how far it is."""
-        return self.word in ("evicted", "left", "joiner", "ERROR", "OFFLINE", "no answer")
-
-    @property
-    def is_final(self) -> bool:
-        """Whether no time changes it: else its cluster may take it back, or it may try again by itself."""
-        return self.word in ("evicted", "stopped") or self.repair == "rebuild"
-
-    @property
-    def is_without_cause(self) -> bool:
-        """Whether nothing explains why it is away, so that it may only be slow to come back."""
-        return self.reason == IN_NO_GROUP
-
-    @property
-    def needs_repair(self) -> bool:
-        """Whether it does not come back by itself."""
-        return self.repair in ("restart", "rejoin", "rebuild")
-
-    @property
-    def text(self) -> str:
-        """``evicted: Inconsistent by consensus``."""
-        return f"{self.word}: {self.reason}" if self.reason else self.word
-
-
-IN_NO_GROUP = "it is in no group"
-"""Of a member that reports no error: it may be about to join, as soon as its group has expelled what it was before."""
-OUT_OF_SERVICE = ("evicted", "left", "non-primary", "joiner", "ERROR", "OFFLINE", "expelled", "leaving", "blocked")
-"""Members that serve no client, whatever role they say they have."""
-_DATA_DIFFERS = frozenset(
-    {
-        1007, 1008, 1049, 1050, 1051, 1054, 1060, 1061, 1091, 1146, 1304, 1305,  # an object is there, or is not
-        1032, 1062,  # a row is missing, or there twice
-        1396, 1410,  # an account
-        1451, 1452, 3819, 4025,  # a foreign key or a check does not hold
-    }
-)  # fmt: skip
-"""Errors of an applier whose server holds other data than the source: the same transaction fails each time.
-
-Sources: MySQL's manual, "Server Error Message Reference"; MariaDB's, "MariaDB Error Code Reference".
-"""
-WELL = ("synced", "ONLINE", "replicating", "running")
+from sandbox.plan.replication_states import NO_ERROR, differs, field_of, replicating
+from sandbox.plan.server_status import Repair, Row, ServerFacts, ServerStatus
 
 
 def facts_from(answer: str) -> tuple[dict[str, str], list[Row]]:
@@ -116,13 +25,8 @@ def facts_from(answer: str) -> tuple[dict[str, str], list[Row]]:
         elif channels and (field := re.match(r"\s*(\w+): ?(.*)", line)):
             channels[-1][field[1]] = field[2].strip()
     workers = {row.get("Channel_Name", ""): row for row in channels if "Worker_Errno" in row}
-    followed = [row for row in channels if _of(row, "IO_Running")]
+    followed = [row for row in channels if field_of(row, "IO_Running")]
     return status, [row | workers.get(row.get("Channel_Name", ""), {}) for row in followed]
-
-
-def differs(code: str) -> bool:
-    """Whether an applier's error says that the server holds other data than its source."""
-    return code.isdigit() and int(code) in _DATA_DIFFERS
 
 
 def server_states(facts: Mapping[str, ServerFacts], at_once: bool = True) -> dict[str, ServerStatus]:
@@ -171,7 +75,7 @@ def state_of(facts: ServerFacts) -> ServerStatus:
         return _galera(facts, facts.status)
     if facts.topology == "gr":
         return _member(facts, facts.status)
-    return _replicating(facts)
+    return replicating(facts)
 
 
 _PHASES = (
@@ -270,7 +174,7 @@ def _member(facts: ServerFacts, status: Mapping[str, str]) -> ServerStatus:
     if state in ("ERROR", "OFFLINE"):
         reason = reason_in(facts.log, "gr")
         word = "expelled" if "expelled" in reason else state
-        return ServerStatus(word, reason or IN_NO_GROUP, (), "restart")
+        return ServerStatus(word, reason or "it is in no group", (), "restart", has_cause=bool(reason))
     if 2 * len(unreachable) >= len(view):
         return ServerStatus("blocked", f"no majority: {', '.join(unreachable)} UNREACHABLE", view, "wait")
     if state == "RECOVERING":
@@ -318,63 +222,6 @@ def _addresses(text: str) -> tuple[str, ...]:
     return tuple(sorted(host for host in hosts if host != "AUTO"))
 
 
-def _replicating(facts: ServerFacts) -> ServerStatus:
-    """A server of asynchronous replication: what its role says first, then the worst of its channels."""
-    word, _, text = facts.role.partition(": ")
-    if word in ("stale", "detached"):
-        return ServerStatus(word, text, (), "rejoin")
-    if facts.role.startswith("writer") and all(_leaves_source(row) for row in facts.channels):
-        return ServerStatus("running")
-    if not facts.channels:
-        if facts.role and not facts.role.startswith(("writer", "reader")):
-            return ServerStatus("detached", facts.role, (), "wait")
-        return ServerStatus("running")
-    return max((_channel(row) for row in facts.channels), key=_severity)
-
-
-def _severity(state: ServerStatus) -> int:
-    order: Sequence[Repair] = ("", "wait", "restart", "rejoin", "rebuild")
-    return 2 * order.index(state.repair) + (not state.is_well)
-
-
-def _leaves_source(row: Row) -> bool:
-    """Whether a writer's channel is one that a promotion has stopped."""
-    return _of(row, "IO_Running") == "No"
-
-
-def _of(row: Row, name: str) -> str:
-    """A field in the words of any version: Replica_… or Slave_…, Source_… or Master_…."""
-    for prefix in ("", "Replica_", "Slave_", "Source_", "Master_"):
-        if f"{prefix}{name}" in row:
-            return row[f"{prefix}{name}"]
-    return ""
-
-
-def _channel(row: Row) -> ServerStatus:
-    source = _of(row, "Host")
-    view = (source,) if source else ()
-    if _of(row, "SQL_Running") == "No":
-        code = row.get("Worker_Errno") or row.get("Last_SQL_Errno", "0")
-        message = row.get("Worker_Error") or row.get("Last_SQL_Error", "")
-        if code in NO_ERROR:
-            return ServerStatus("stopped", "its applier was stopped, without an error", view, "rejoin")
-        return ServerStatus(
-            "stopped", f"applier, error {code}: {message}", view, "rebuild" if differs(code) else "rejoin"
-        )
-    receiver = _of(row, "IO_Running")
-    code, message = row.get("Last_IO_Errno", "0"), row.get("Last_IO_Error", "")
-    if receiver == "No":
-        if code in NO_ERROR:
-            return ServerStatus("stopped", "its receiver was stopped, without an error", view, "rejoin")
-        repair: Repair = "rebuild" if code in _BROKEN_RECEIVER else "rejoin"
-        return ServerStatus("stopped", f"receiver, error {code}: {message}", view, repair)
-    if receiver != "Yes":
-        # MariaDB says before it what it tries, and how often.
-        failed = f", error {code}: {message.rpartition('message: ')[2]}" if code not in NO_ERROR else ""
-        return ServerStatus("connecting", f"to {source}{failed}", view, "wait")
-    return _lag(row, source, view)
-
-
 _GALERA_READY = re.compile(r"(\d+),([\w-]*),(\d+)")
 _GR_READY = re.compile(r"(\w+),(\w+),(\w+)")
 
@@ -391,13 +238,3 @@ def ready_in_words(topology: str | None, members: int, answer: str) -> str:
             return f"{online} of {members} members ONLINE"
         return f"ONLINE, {members} members, {primaries} PRIMARY"
     return answer
-
-
-def _lag(row: Row, source: str, view: tuple[str, ...]) -> ServerStatus:
-    behind = _of(row, "Seconds_Behind_Source") or row.get("Seconds_Behind_Master", "0")
-    delay = row.get("SQL_Delay", "0")
-    if delay not in NO_ERROR:
-        return ServerStatus("delayed", f"by {delay} s, {behind} s behind {source}", view)
-    if behind.isdigit() and int(behind) > 0:
-        return ServerStatus("lagging", f"{behind} s behind {source}", view)
-    return ServerStatus("replicating", f"from {source}", view)

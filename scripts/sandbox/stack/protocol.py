@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from sandbox.plan.server_states import ServerStatus
+from sandbox.plan.server_status import ServerStatus
 
 if TYPE_CHECKING:  # Pydantic's models: what only looks at a stack does without them
     from sandbox.plan.images import ImageOrigin

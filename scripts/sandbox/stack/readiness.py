@@ -13,7 +13,8 @@ from importlib.resources import files
 from typing import Literal
 
 from sandbox.errors import MachineError, SandboxError
-from sandbox.plan.server_states import ServerStatus, ready_in_words
+from sandbox.plan.server_states import ready_in_words
+from sandbox.plan.server_status import ServerStatus
 from sandbox.results.redaction import mask
 from sandbox.stack.control import death
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
@@ -181,7 +182,7 @@ class _Waiting:
 
 
 def _patience_s(state: ServerStatus) -> float:
-    return WITHOUT_CAUSE_S if state.is_without_cause else LEFT_S
+    return LEFT_S if state.has_cause else WITHOUT_CAUSE_S
 
 
 class _BrokenServers:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sandbox.errors import MachineError, SandboxError, did_you_mean
 from sandbox.places import CHECKOUT
 from sandbox.plan.names import Identity
-from sandbox.plan.server_states import ServerStatus
+from sandbox.plan.server_status import ServerStatus
 from sandbox.plan.versions import answers_to
 from sandbox.stack import abilities, inventory
 from sandbox.stack.control import Control, death

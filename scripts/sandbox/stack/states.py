@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sandbox.plan.server_states import ServerFacts, ServerStatus, facts_from, server_states, state_of
+from sandbox.plan.server_states import facts_from, server_states, state_of
+from sandbox.plan.server_status import ServerFacts, ServerStatus
 from sandbox.stack.control import death
 from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option

@@ -7,7 +7,7 @@ import pytest
 
 from sandbox.actions import repair as repair_module
 from sandbox.actions.repair import Repair, repair_servers
-from sandbox.plan.server_states import ServerStatus
+from sandbox.plan.server_status import ServerStatus
 from sandbox.stack.protocol import ExecResult
 from unit.actions.scripted import Clock, ScriptedGroup, following, group, operation, refused
 from unit.fake_stack import server

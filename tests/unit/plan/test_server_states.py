@@ -3,7 +3,8 @@
 import pytest
 
 from sandbox.plan.log_reasons import reason_in
-from sandbox.plan.server_states import ServerFacts, ServerStatus, facts_from, ready_in_words, server_states
+from sandbox.plan.server_states import facts_from, ready_in_words, server_states
+from sandbox.plan.server_status import ServerFacts, ServerStatus
 
 EVICTED_LOG = """\
 2026-11-29  2:14:09 0 [Note] WSREP: Recovering vote result from history: 6da45374-eb9a-11f1-b06d-ffcd946310db:3,ee3a

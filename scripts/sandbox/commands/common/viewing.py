@@ -7,7 +7,7 @@ from typing import Any
 
 from sandbox.commands.common.options import show
 from sandbox.errors import counted
-from sandbox.plan.server_states import OUT_OF_SERVICE, WELL, ServerStatus
+from sandbox.plan.server_status import OUT_OF_SERVICE, WELL, ServerStatus
 from sandbox.plan.versions import short_version
 from sandbox.report.text import ports_text, text_table
 from sandbox.run.watch import Watch
