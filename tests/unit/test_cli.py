@@ -54,6 +54,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     help_command()
     shown = capsys.readouterr().out
     assert not [name for name in names() if f"  make {name} " not in shown]
+    assert not [line for line in shown.splitlines() if len(line) > 100]
     assert {each.group for each in guide()} == set(GROUPS)
     assert len({(each.group, each.place) for each in guide()}) == len(names()), "each has a place of its own"
 

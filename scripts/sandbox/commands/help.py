@@ -12,7 +12,7 @@ _EXAMPLES = (
     ("make down NAME=a", "removed without a trace"),
 )
 _DEVELOPERS = {
-    "lint": "ruff, mypy, shellcheck, yamllint, hadolint, every sample profile through docker compose config",
+    "lint": "linters and types, and every sample profile through docker compose config",
     "test-unit": "unit and contract tests, without Docker",
     "test": "all tests that can run here, real servers included",
     "test-long": "the same, with every recovery case on every topology",
@@ -35,4 +35,4 @@ def command() -> None:
     print("\ndevelopers")
     for name, text in _DEVELOPERS.items():
         print(f"  make {name:<14}{text}")
-    print("\nvariables are options: make bench THREADS=32 is .venv/bin/sandbox bench --threads 32 (see its --help)")
+    print("\nvariables are options, see --help: make bench THREADS=32 is .venv/bin/sandbox bench --threads 32")

@@ -22,7 +22,7 @@ def command(
     profile: Profile = None,
     list_: Annotated[bool, typer.Option("--list", help="Print references only.")] = False,
 ) -> None:
-    """Build or pull the images of a profile (without one: every image that is built here)."""
+    """Build or pull the images of a profile (without one: all that are built here)."""
     profile = either(expression, profile, "PROFILE")
     docker = Docker()
     if list_:

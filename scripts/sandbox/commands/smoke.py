@@ -209,7 +209,7 @@ def command(
     seed: Annotated[int | None, typer.Option(min=1, help="Seed of order and load (random).")] = None,
     json: Json = False,
 ) -> int:
-    """Check whether a build is slower than its base: a gate for pull requests, as Markdown and exit code."""
+    """Check whether a build is slower than its base: a gate for pull requests."""
     load = Change(workload=workload, threads=threads, rows=rows, tables=TABLES)
     base_profile, head_profile = own_profile("BASE", base, base_profile), own_profile("HEAD", head, head_profile)
     of_base = Change(profile=base_profile, image=base_image, set=base_set or [], cpus=base_cpus, memory=base_memory)

@@ -132,8 +132,8 @@ class Conductor:
         else:
             refused = any(each.refused for each in self._run.timeline.steps)
             # Something else than an action may have an idle server follow again.
-            comes_back = not refused and any(node.rejoins for node in self._run.nodes)
-            managed_s = min(limit_s, MANAGED_S if comes_back else 0.0)
+            is_taken_back = not refused and any(node.rejoins for node in self._run.nodes)
+            managed_s = min(limit_s, MANAGED_S if is_taken_back else 0.0)
             if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(until_s):
                 self._run.timeline.whole_us = self._probe_us_now()
         self._run.timeline.watched_us = self._probe_us_now()
