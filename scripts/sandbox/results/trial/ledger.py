@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from sandbox.results.trial.columns import ACKED, FAILED, READ_STREAMS, STREAMS, 
 from sandbox.results.trial.models import BackwardsReads, LedgerCounts, OpCount, ReadExample, StaleReads
 from sandbox.results.trial.observers import took_writes
 from sandbox.results.trial.probe_log import ProbeLog
-from sandbox.results.trial.rows import NO_OPS, NodeRows
+from sandbox.results.trial.rows import NO_OPS, NodeRows, union
 
 MOST_EXAMPLES = 20
 OLD_US = 1_000_000
@@ -40,7 +40,7 @@ class Ledger:
     @cached_property
     def anywhere(self) -> Whole | None:
         """Ops that any node has; None where no node could be read."""
-        return _union([rows.ops for rows in self.present.values()]) if self.present else None
+        return union([rows.ops for rows in self.present.values()]) if self.present else None
 
     @property
     def kept(self) -> Whole | None:
@@ -70,7 +70,7 @@ class Ledger:
 
     def duplicate(self) -> Whole | None:
         """Ops with more than one row on any node."""
-        return _union([rows.repeated for rows in self.present.values()]) if self.present else None
+        return union([rows.repeated for rows in self.present.values()]) if self.present else None
 
     def recovered(self) -> Whole | None:
         """Unknown ∩ present on the writer: information, no error."""
@@ -97,7 +97,7 @@ class Ledger:
         sides = [[rows.by_host.get(host, NO_OPS) for rows in nodes] for host in hosts]
         numbers = [rows.more_than_once for rows in nodes]
         uneven = [op for op in {*itertools.chain(*numbers)} if len({each.get(op, 1) for each in numbers}) > 1]
-        return _union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
+        return union([*map(_not_on_all, sides), np.array(uneven, dtype=np.int64)])
 
     def counts(self, split: Whole | None = None, writers_at_once: bool = False) -> LedgerCounts:
         """All verdicts as counts and examples; ``split``: the result of `split_brain`.
@@ -150,7 +150,7 @@ def split_brain(ledger: Ledger, elected: Sequence[tuple[float, str]], resolution
     ends = [*(at for at, _ in elected[1:]), math.inf]
     periods = [(at + resolution_us, end - resolution_us) for (at, _), end in zip(elected, ends, strict=True)]
     found = [_apart(ledger, node, period) for (_, node), period in zip(elected, periods, strict=True)]
-    apart = _union([each for each in found if each is not None])
+    apart = union([each for each in found if each is not None])
     return apart if len(apart) or all(each is not None for each in found) else None
 
 
@@ -161,8 +161,8 @@ def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whol
         return None
     late = writes.op[(writes.outcome == ACKED) & (writes.sent > since) & (writes.sent < until)]
     missing = late[np.isin(late, rows.ops, invert=True)]
-    apart = np.intersect1d(missing, _union([ops for host, ops in ledger.taken if host != elected]))
-    return apart if len(apart) or np.isin(missing, _union([ops for _, ops in ledger.taken])).all() else None
+    apart = np.intersect1d(missing, union([ops for host, ops in ledger.taken if host != elected]))
+    return apart if len(apart) or np.isin(missing, union([ops for _, ops in ledger.taken])).all() else None
 
 
 def stale_reads(log: ProbeLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
@@ -212,10 +212,6 @@ def _without(ops: Whole, others: Whole | None) -> Whole | None:
 
 def _common(ops: Whole, others: Whole | None) -> Whole | None:
     return None if others is None else np.intersect1d(ops, others, assume_unique=True)
-
-
-def _union(sets: Iterable[Whole]) -> Whole:
-    return np.unique(np.concatenate([NO_OPS, *sets]))
 
 
 def _not_on_all(sides: Sequence[Whole]) -> Whole:
