@@ -5,15 +5,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import SandboxError
-from sandbox.library import load_library
-from sandbox.plan.compose import compose_document
-from sandbox.plan.images import Availability
-from sandbox.plan.library import Component
-from sandbox.plan.model import Plan, PlanRequest
-from sandbox.plan.names import Identity
-from sandbox.plan.planner import make_plan
-from sandbox.plan.templates import PLACEHOLDER
+from sandbox.core.errors import SandboxError
+from sandbox.profile.compose import compose_document
+from sandbox.profile.images import Availability
+from sandbox.profile.library import Component
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import Plan, PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
+from sandbox.profile.templates import PLACEHOLDER
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 LIBRARY = load_library(CHECKOUT)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 COMPONENT = """\
 x-component:
@@ -58,7 +58,7 @@ options: {script: oltp_point_select}
 OWN_WORKLOAD = """\
 'Nothing but updates.'
 
-from sandbox.workloads.common.lua_load import LuaLoad
+from sandbox.load.common.lua_load import LuaLoad
 
 
 class NineWrites(LuaLoad):
@@ -79,9 +79,9 @@ FILES = {
     "profiles/settings/nine-connections.yaml": SETTING,
     "profiles/workloads/nine_reads.yaml": WORKLOAD,
     "profiles/matrices/connections.yaml": MATRIX,
-    "scripts/sandbox/commands/hello.py": COMMAND,
-    "scripts/sandbox/workloads/nine_writes/__init__.py": OWN_WORKLOAD,
-    "scripts/sandbox/workloads/nine_writes/load.lua": OWN_SCRIPT,
+    "scripts/sandbox/cli/commands/hello.py": COMMAND,
+    "scripts/sandbox/load/nine_writes/__init__.py": OWN_WORKLOAD,
+    "scripts/sandbox/load/nine_writes/load.lua": OWN_SCRIPT,
 }
 
 
@@ -137,7 +137,7 @@ def test_a_command_runs_and_is_in_the_guide(copy: Path) -> None:
 
 
 def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> None:
-    script = copy / "scripts/sandbox/workloads/nine_writes/load.lua"
+    script = copy / "scripts/sandbox/load/nine_writes/load.lua"
     script.rename(script.with_suffix(".kept"))
     done = run(copy, "list", "workloads")
     script.with_suffix(".kept").rename(script)

@@ -6,13 +6,13 @@ from contextlib import suppress
 import pytest
 
 from contract import stacks
-from sandbox.errors import SandboxError
-from sandbox.plan.compose import compose_document
-from sandbox.plan.model import Plan, PlanRequest
-from sandbox.plan.names import Identity
-from sandbox.plan.planner import make_plan
-from sandbox.plan.probes import expected_answer
-from sandbox.plan.templates import PLACEHOLDER, node_context
+from sandbox.core.errors import SandboxError
+from sandbox.profile.compose import compose_document
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import Plan, PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.questions import expected_answer
+from sandbox.profile.templates import PLACEHOLDER, node_context
 
 BEHIND = {
     "haproxy": ("galera3+haproxy@3.2",),

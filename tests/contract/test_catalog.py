@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.images import Build, CatalogImage, VersionSeries, belongs_to, built_reference
-from sandbox.plan.versions import package_tag, packaged_version
+from sandbox.profile.images import Build, CatalogImage, VersionSeries, belongs_to, built_reference
+from sandbox.profile.versions import package_tag, packaged_version
 
 IMAGES = stacks.LIBRARY.catalog.images
 SERIES = [(key, name, series) for key, image in IMAGES.items() for name, series in image.series.items()]

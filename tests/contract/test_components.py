@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from contract import stacks
-from sandbox.plan.grammar import parse
-from sandbox.plan.library import Component
+from sandbox.profile.grammar import parse
+from sandbox.profile.library import Component
 
 FORBIDDEN = {
     "ports",

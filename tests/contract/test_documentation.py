@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import registry
-from sandbox.errors import ExitCode
-from sandbox.experiment.definition import Change, Matrix
-from sandbox.library import load_library
-from sandbox.make_entry import CHECKS, arguments, refuse_unknown, take_environment
-from sandbox.places import CHECKOUT
-from sandbox.plan.grammar import parse
-from sandbox.registry import options_of
-from sandbox.run.judge import Condition
+from sandbox.cli import registry
+from sandbox.cli.make_entry import CHECKS, arguments, refuse_unknown, take_environment
+from sandbox.cli.registry import options_of
+from sandbox.core.errors import ExitCode
+from sandbox.core.paths import CHECKOUT
+from sandbox.matrix.definition import Change, Matrix
+from sandbox.measure.run_checks import Condition
+from sandbox.profile.grammar import parse
+from sandbox.profile.reader import load_library
 
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 PLACEHOLDER = re.compile("[…<>]")

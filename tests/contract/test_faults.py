@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.faults.common.model import Fault
-from sandbox.faults.common.registry import fault_files, fault_named, help_of, names, options_of
-from sandbox.faults.common.targets import WORDS
-from sandbox.places import CHECKOUT, yaml_files
-from sandbox.run.schedule import LONGEST_S, SAME, read_profile
+from sandbox.core.paths import CHECKOUT, yaml_files
+from sandbox.failure.fault import Fault
+from sandbox.failure.faults.common.registry import fault_files, fault_named, help_of, names, options_of
+from sandbox.failure.targets import WORDS
+from sandbox.measure.trial.schedule import LONGEST_S, SAME, read_profile
 
 KINDS = fault_files()
-FOLDER = CHECKOUT / "scripts" / "sandbox" / "faults"
+FOLDER = CHECKOUT / "scripts" / "sandbox" / "failure" / "faults"
 PROFILES = yaml_files([CHECKOUT / "profiles" / "faults"])
 SHIPPED = {
     *("server-crash", "host-loss", "hang", "graceful", "isolated-writer"),

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from contract.stacks import LIBRARY
-from sandbox.experiment.file import MATRICES, read_matrix
-from sandbox.experiment.resolve import load_of
-from sandbox.experiment.selection import make_experiment
-from sandbox.places import yaml_files
-from sandbox.plan.images import Availability
-from sandbox.plan.planner import make_plan
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.run.in_client.sampler import STATUS
+from sandbox.core.paths import yaml_files
+from sandbox.matrix.file import MATRICES, read_matrix
+from sandbox.matrix.resolve import load_of
+from sandbox.matrix.selection import make_experiment
+from sandbox.measure.in_client.sampler import STATUS
+from sandbox.profile.images import Availability
+from sandbox.profile.planner import make_plan
+from sandbox.record.metrics import METRICS
 
 FILES = list(yaml_files(MATRICES).values())
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.templates import PLACEHOLDER, node_context
-from sandbox.plan.variables import effective_variables
+from sandbox.profile.templates import PLACEHOLDER, node_context
+from sandbox.profile.variables import effective_variables
 from sandbox.report.plan_view import role_hint
 
 PLUGIN = "default_authentication_plugin"

@@ -3,7 +3,7 @@
 import pytest
 
 from contract import stacks
-from sandbox.plan.grammar import parse
+from sandbox.profile.grammar import parse
 
 NAMED = stacks.LIBRARY.named
 

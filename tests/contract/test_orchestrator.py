@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from contract import stacks
-from sandbox.plan.model import PlanRequest
-from sandbox.plan.planner import make_plan
-from sandbox.plan.probes import expected_answer, ready_commands
-from sandbox.plan.templates import PLACEHOLDER, node_context
-from sandbox.plan.variables import effective_variables
+from sandbox.profile.plan import PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.questions import expected_answer, ready_commands
+from sandbox.profile.templates import PLACEHOLDER, node_context
+from sandbox.profile.variables import effective_variables
 from sandbox.report.plan_view import plan_lines
 
 SOURCE = {"Key": {"Hostname": "mysql1"}, "Version": "8.4.11", "ReplicationDepth": 0, "IsLastCheckValid": True}

@@ -9,16 +9,16 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from contract import stacks
-from sandbox.errors import SandboxError
-from sandbox.faults.common.model import SETTING_OF
-from sandbox.library import load_library
-from sandbox.plan.grammar import check_limits, external_address
-from sandbox.plan.images import Availability
-from sandbox.plan.model import PlanRequest
-from sandbox.plan.planner import make_plan
-from sandbox.plan.refusal import NEXT_STEP
-from sandbox.workloads.common.model import refuse_unfit
-from sandbox.workloads.common.registry import resolve_workload, workload_files
+from sandbox.core.errors import SandboxError
+from sandbox.failure.fault import SETTING_OF
+from sandbox.load.common.registry import resolve_workload, workload_files
+from sandbox.load.common.workload import refuse_unfit
+from sandbox.profile.grammar import check_limits, external_address
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
+from sandbox.profile.refusal import NEXT_STEP
 
 LIBRARY = load_library(stacks.CHECKOUT)
 OPENING = [name for name in stacks.COMPONENTS if stacks.component(name).spec.attaches is None and name != "client"]

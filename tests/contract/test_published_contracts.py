@@ -10,8 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict
 
 from contract import stacks
-from sandbox.plan.files import TARGET, image_user
-from sandbox.plan.model import Node
+from sandbox.profile.files import TARGET, image_user
+from sandbox.profile.plan import Node
 
 
 class Contract(BaseModel):

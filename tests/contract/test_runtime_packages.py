@@ -5,7 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import packages_distributions
 
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 IN_CLIENT = ("in_client", "in_helper")
 """Folders whose modules run in a container, with that container's Python."""

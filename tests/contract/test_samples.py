@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contract import stacks
-from sandbox.plan.compose import compose_text
+from sandbox.profile.compose import compose_text
 
 SAMPLES = [path.stem for path in sorted((stacks.CHECKOUT / "tests" / "golden" / "compose").glob("*.yaml"))]
 

@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 
 from contract import stacks
-from sandbox.plan.grammar import parse
-from sandbox.plan.library import Setting, Variant
-from sandbox.plan.model import Node
-from sandbox.plan.templates import PLACEHOLDER, node_context
-from sandbox.plan.variables import effective_variables
+from sandbox.profile.grammar import parse
+from sandbox.profile.library import Setting, Variant
+from sandbox.profile.plan import Node
+from sandbox.profile.templates import PLACEHOLDER, node_context
+from sandbox.profile.variables import effective_variables
 
 SETTINGS = stacks.LIBRARY.settings
 VARIANTS = [(name, number) for name, setting in SETTINGS.items() for number in range(len(setting.variants))]

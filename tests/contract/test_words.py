@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 RETIRED = {
     r"arms?": "variant",
@@ -17,9 +17,9 @@ RETIRED = {
 }
 """Pattern of a whole word → what is written instead."""
 KEPT = {
-    ("results/manifest.py", "arm"): "the key on disk",
-    ("results/manifest.py", "foreseen"): "the key on disk",
-    ("results/views.sql", "arm"): "the key on disk",
+    ("record/manifest.py", "arm"): "the key on disk",
+    ("record/manifest.py", "foreseen"): "the key on disk",
+    ("record/views.sql", "arm"): "the key on disk",
 }
 PATHS = ("README.md", "CONTRIBUTING.md", "docs/*.md", "profiles/**/*.yaml", "scripts/**/*")
 

@@ -3,9 +3,9 @@
 import pytest
 
 from contract.stacks import CHECKOUT
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.workloads.common.lua_load import LuaLoad
-from sandbox.workloads.common.registry import find_workloads, workload_files
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.load.common.lua_load import LuaLoad
+from sandbox.load.common.registry import find_workloads, workload_files
 
 FILES = workload_files()
 PROFILES = [CHECKOUT / "profiles" / "workloads"]

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from integration.live import leftovers, sandbox
-from sandbox.library import load_library
-from sandbox.plan.images import built_alias
+from sandbox.profile.images import built_alias
+from sandbox.profile.reader import load_library
 from sandbox.stack.doctor import reach_probe
 from sandbox.stack.engine import Docker, Pending
 from sandbox.stack.naming import project_name

@@ -91,7 +91,7 @@ def running(pattern: str) -> list[int]:
 
 def guards(stack: LiveStack) -> list[int]:
     """Process numbers of the guards of this stack's trials."""
-    return running(f"sandbox.faults.common.guard {project_name(stack.name)}")
+    return running(f"sandbox.failure.guard {project_name(stack.name)}")
 
 
 def ended_trial(stack: LiveStack, draw: random.Random, faults: Sequence[str]) -> str:
@@ -189,7 +189,7 @@ def test_a_killed_matrix_of_trials_resumes_and_leaves_nothing(tmp_path: Path) ->
     words = [str(SANDBOX), "matrix", "--matrix", str(file)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         end = time.monotonic() + 300
-        while not (manifests := finished_one(file.stem)) or not running("sandbox.faults.common.guard .*matrix-"):
+        while not (manifests := finished_one(file.stem)) or not running("sandbox.failure.guard .*matrix-"):
             assert process.poll() is None and time.monotonic() < end
             time.sleep(0.1)
         after_s = random.SystemRandom().uniform(3.0, 9.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from integration.live import leftovers
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 MATRIX = """\
 title: Mine

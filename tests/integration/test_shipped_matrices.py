@@ -7,10 +7,10 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from integration.live import LATE, SANDBOX, newest_result, run, run_statuses
-from sandbox.experiment.definition import Matrix
-from sandbox.experiment.file import MATRICES, read_matrix
-from sandbox.places import yaml_files
-from sandbox.results.store import ResultFolder
+from sandbox.core.paths import yaml_files
+from sandbox.matrix.definition import Matrix
+from sandbox.matrix.file import MATRICES, read_matrix
+from sandbox.record.store import ResultFolder
 
 pytestmark = [pytest.mark.docker, pytest.mark.long, pytest.mark.own_stack]
 SHORT = ("--blocks", "1", "--seconds", "1", "--warmup", "1", "--new")

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from integration.live import CHECKOUT, leftovers, run, sandbox
-from sandbox.plan.model import PlanRequest
+from sandbox.profile.plan import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override
 from sandbox.stack.lifecycle import down

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from integration.live import CHECKOUT, LiveStack, live_stack, sandbox
-from sandbox.workloads.common.model import DISTRIBUTIONS
+from sandbox.load.common.workload import DISTRIBUTIONS
 
 pytestmark = pytest.mark.docker
 SHORT = ("--seconds", "2", "--warmup", "0", "--threads", "4", "--json")

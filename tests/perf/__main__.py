@@ -16,12 +16,12 @@ from perf.query import query_figures
 from perf.start import up_figures
 from perf.timing import NAME, sandbox, tell, timed
 from perf.trial import trial_figures
-from sandbox.library import load_library
-from sandbox.places import CHECKOUT
-from sandbox.plan.images import Availability
-from sandbox.plan.model import PlanRequest
-from sandbox.plan.planner import make_plan
-from sandbox.results.statistics.rank_tests import hodges_lehmann, signed_rank_interval
+from sandbox.core.paths import CHECKOUT
+from sandbox.judge.rank_tests import hodges_lehmann, signed_rank_interval
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
 
 EXPRESSIONS = [
     "mysql@9.7+replica2+haproxy",

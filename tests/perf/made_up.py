@@ -9,18 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.results.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
-from sandbox.results.record import (
-    EntryRecord,
-    Environment,
-    HostLoad,
-    Metrics,
-    NodeRecord,
-    Record,
-    WorkloadRecord,
-)
-from sandbox.results.server_series import COUNTERS
-from sandbox.results.store import ResultFolder
+from sandbox.record.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.record.record import EntryRecord, Environment, HostLoad, Metrics, NodeRecord, Record, WorkloadRecord
+from sandbox.record.server_series import COUNTERS
+from sandbox.record.store import ResultFolder
 
 FACTORS = {
     "commits": ["relaxed", "durable"],

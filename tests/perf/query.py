@@ -9,10 +9,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sandbox.places import CHECKOUT
-from sandbox.results.manifest import Manifest, RunEntry
-from sandbox.results.record import Environment, Metrics, NodeRecord, Record, WorkloadRecord
-from sandbox.results.store import ResultFolder
+from sandbox.core.paths import CHECKOUT
+from sandbox.record.manifest import Manifest, RunEntry
+from sandbox.record.record import Environment, Metrics, NodeRecord, Record, WorkloadRecord
+from sandbox.record.store import ResultFolder
 
 _RECORDS, _OF_ONE_RESULT = 10_000, 100
 _TIMES = 5
@@ -22,7 +22,7 @@ _SQL = "select workload, server_version, count(*), avg(tps), median(latency_p95_
 _ASK = """
 import sys
 from pathlib import Path
-from sandbox.commands.query import run
+from sandbox.cli.commands.query import run
 sys.exit(run(sys.argv[2], results=Path(sys.argv[1])))
 """
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from perf.plain_docker import plain_run
 from perf.timing import NAME, sandbox, tell, timed
-from sandbox.plan.compose import compose_document
-from sandbox.plan.model import PlanRequest
-from sandbox.plan.names import Identity
+from sandbox.profile.compose import compose_document
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import PlanRequest
 from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 

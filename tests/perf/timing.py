@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 SANDBOX = str(CHECKOUT / ".venv" / "bin" / "sandbox")
 NAME = "perf"

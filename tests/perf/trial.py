@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from perf.timing import NAME, sandbox, tell, timed
-from sandbox.results.trial.ledger import Ledger
-from sandbox.results.trial.probe_log import read_probe_log
-from sandbox.results.trial.rows import rows_of
+from sandbox.measure.trial.ledger import Ledger, rows_of
+from sandbox.measure.trial.prober_log import read_probe_log
 
 _OPS = 100_000
 _PROFILES = {"galera3": "galera3@11.8", "gr3": "gr3@9.7"}

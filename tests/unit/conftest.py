@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sandbox.plan.images import Availability
+from sandbox.profile.images import Availability
 from sandbox.stack import images
 
 

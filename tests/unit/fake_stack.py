@@ -9,9 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sandbox.errors import MachineError, SandboxError
-from sandbox.plan.server_status import ServerStatus
-from sandbox.results.record import Inputs
+from sandbox.core.errors import MachineError, SandboxError
+from sandbox.record.record import Inputs
 from sandbox.stack.protocol import (
     Engine,
     EntryPoint,
@@ -24,9 +23,10 @@ from sandbox.stack.protocol import (
     StackNode,
     Stream,
 )
+from sandbox.stack.server_status import ServerStatus
 
 PASSWORD = "S3cretOfTheRootUser0000x"
-CAPTURED = Path(__file__).parent / "workloads" / "captured"
+CAPTURED = Path(__file__).parent / "load" / "captured"
 VARIABLES = {"innodb_flush_log_at_trx_commit": "1", "wsrep_sst_auth": "sst:pw", "report_host": PASSWORD}
 MOUNTS = "overlay / overlay rw 0 0\n/dev/vda1 /var/lib/mysql ext4 rw 0 0\ntmpfs /run tmpfs rw 0 0\n"
 FINGERPRINT = {

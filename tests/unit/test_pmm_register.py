@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.places import CHECKOUT
+from sandbox.core.paths import CHECKOUT
 
 FAKES = {
     "pmm-admin": 'echo asked >>"$STATE"; [ "$(grep -c asked "$STATE")" -gt "$LATE" ] || exit 1; echo "{}"',

@@ -3,6 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sandbox.judge.changes import FEWEST, Shift
+from sandbox.judge.compare import unsteady_cells
+from sandbox.judge.past_results import History, Point
+from sandbox.judge.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
+from sandbox.record.metrics import Metric
 from sandbox.report.censored_text import bounds_data, bounds_text
 from sandbox.report.rendering import rendered_lines
 from sandbox.report.text import UNKNOWN, WIDTH, cut, figure, text_table
@@ -16,11 +21,6 @@ from sandbox.report.verdict_table import (
     unsteady_data,
     unsteady_text,
 )
-from sandbox.results.compare import unsteady_cells
-from sandbox.results.history import History, Point
-from sandbox.results.statistics.changes import FEWEST, Shift
-from sandbox.results.statistics.metrics import Metric
-from sandbox.results.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
 
 _MOST_VARIABLES = 10
 _HISTORY_HEADER = ("measured (UTC)", "server", "tool", "n", "value", "95 % interval", "")

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from sandbox.judge.compare import Judged, Verdict
+from sandbox.judge.verdict import FEWEST_BLOCKS
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import METRICS
 from sandbox.report.text import figure, levels_text, shown, varied
-from sandbox.results.compare import Judged, Verdict
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS
 
 Levels = Mapping[str, str]
 """Of one cell, by factor."""

@@ -7,10 +7,10 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from sandbox.record.metrics import PROCESSOR_TIME
+from sandbox.record.record import Metrics, NodeRecord, Record
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN, WIDTH, figure, make_command, tables_text
-from sandbox.results.record import Metrics, NodeRecord, Record
-from sandbox.results.statistics.metrics import PROCESSOR_TIME
 
 _STYLES = {"ok": "green", "failed": "red", "infra_error": "red", "interrupted": "yellow", "skipped": "yellow"}
 

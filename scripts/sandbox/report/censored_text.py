@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from sandbox.judge.compare import Judged, Verdict
+from sandbox.judge.open_trials import Bounds, CensoredVerdict
+from sandbox.record.metrics import METRICS, Metric
 from sandbox.report.text import p_text, shown
-from sandbox.results.compare import Judged, Verdict
-from sandbox.results.statistics.metrics import METRICS, Metric
-from sandbox.results.survival_of import Bounds, CensoredVerdict
 
 LOG_RANK = "log-rank p"
 _OPEN = "open"

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sandbox.judge.variants import ComparedVariants, VariantDifference, compared_variants
+from sandbox.record.manifest import HostCheck, MatrixPart
+from sandbox.record.record import Record
 from sandbox.report.text import UNKNOWN, cut, levels_text, varied
-from sandbox.results.manifest import HostCheck, MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.variants import ComparedVariants, VariantDifference, compared_variants
 
 _FEWEST_ITEMS = 3
 """Of a list with at least this many items, such as optimizer_switch, only those that differ are shown."""

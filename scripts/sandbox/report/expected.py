@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox.judge.compare import lasted
+from sandbox.judge.survival import Lasted
+from sandbox.record.manifest import CellPart, ExpectedPart, MatrixPart
+from sandbox.record.metrics import METRICS
+from sandbox.record.record import Record
 from sandbox.report.text import figure, varied
 from sandbox.report.trial_cells import is_open, median_text, seen_median
 from sandbox.report.trial_tables import TrialTable
-from sandbox.results.compare import lasted
-from sandbox.results.manifest import CellPart, ExpectedPart, MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.survival import Lasted
 
 _HEADER = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from sandbox.judge.compare import lasted
+from sandbox.judge.past_results import Point, Series
+from sandbox.judge.unpaired import ResultSide, circumstances
+from sandbox.record.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.record.record import Record
 from sandbox.report.text import figure, levels_text, options_text, tables_text
-from sandbox.results.compare import lasted
-from sandbox.results.history import Point, Series
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
-from sandbox.results.unpaired import ResultSide, circumstances
 
 Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
 _UNITS = {

@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sandbox.judge.compare import Judged, Verdict
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import CENSORABLE, METRICS
+from sandbox.record.record import Record
 from sandbox.report import bench_view, environment, trial_view, verdict_table
 from sandbox.report.censored_text import any_open, with_log_rank
+from sandbox.report.charts.layout import RunData
+from sandbox.report.charts.matrix import spoken
+from sandbox.report.charts.svg import Figure
 from sandbox.report.environment import VariantDiff
-from sandbox.report.figures import spoken
-from sandbox.report.layout import RunData
 from sandbox.report.rendering import rendered
-from sandbox.report.svg import Figure
 from sandbox.report.text import figure, varied
 from sandbox.report.trial_answer import answer_of
 from sandbox.report.trial_cells import cells_of, median_text, of_trials
 from sandbox.report.trial_tables import TrialTable
-from sandbox.results.compare import Judged, Verdict
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import CENSORABLE, METRICS
 
 FOLD_FROM = 40
 """A table with more rows folds those without a finding."""

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sandbox.plan.compose import plan_hash
-from sandbox.plan.grammar import external_address
-from sandbox.plan.images import at_least, version_key
-from sandbox.plan.library import Library
-from sandbox.plan.model import Group, Node, Plan
-from sandbox.plan.templates import PLACEHOLDER, node_context, render_text
-from sandbox.plan.variables import effective_variables, overridden_needs
+from sandbox.profile.compose import plan_hash
+from sandbox.profile.grammar import external_address
+from sandbox.profile.images import at_least, version_key
+from sandbox.profile.library import Library
+from sandbox.profile.plan import Group, Node, Plan
+from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
+from sandbox.profile.variables import effective_variables, overridden_needs
 from sandbox.report.rendering import rendered_lines
 from sandbox.report.text import WIDTH, ports_text, wrapped
 

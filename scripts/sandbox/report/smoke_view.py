@@ -6,15 +6,15 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox.judge.compare import Verdict
+from sandbox.judge.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
+from sandbox.judge.variants import differences
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import METRICS
+from sandbox.record.record import NodeRecord, Record
 from sandbox.report.rendering import rendered
 from sandbox.report.text import duration, figure, shown
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
-from sandbox.results.compare import Verdict
-from sandbox.results.gate import BLOCKS, EXIT_CODES, LARGEST_MARGIN, Finding, Look, Outcome, losses_beside, outcome_of
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import NodeRecord, Record
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.variants import differences
 
 MOST_VARIABLES = 12
 _COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")

@@ -5,9 +5,9 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import PreparationRecord, WorkloadRecord
-from sandbox.results.statistics.metrics import Metric
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import Metric
+from sandbox.record.record import PreparationRecord, WorkloadRecord
 
 WIDTH = 100
 UNKNOWN = "unknown"

@@ -2,25 +2,16 @@
 
 from collections.abc import Sequence
 
+from sandbox.judge.compare import Judged
+from sandbox.judge.survival import median_interval
+from sandbox.judge.verdict import FEWEST_BLOCKS
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import METRICS
+from sandbox.record.record import Record
 from sandbox.report.answer import answer, places
 from sandbox.report.expected import expected_sentence
 from sandbox.report.text import figure, varied
-from sandbox.report.trial_cells import (
-    CellTrials,
-    asked,
-    cells_of,
-    is_open,
-    lost_in,
-    ms_text,
-    of_trials,
-    seen_median,
-)
-from sandbox.results.compare import Judged
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.statistics.survival import median_interval
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS
+from sandbox.report.trial_cells import CellTrials, asked, cells_of, is_open, lost_in, ms_text, of_trials, seen_median
 
 _EVERYWHERE = "in every cell"
 _RTO = "rto_ms"

@@ -5,13 +5,13 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from sandbox.judge.compare import lasted
+from sandbox.judge.survival import Lasted, censored_median, median_interval
+from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
+from sandbox.record.manifest import CellPart, MatrixPart
+from sandbox.record.metrics import CENSORABLE, METRICS, TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.record.record import Record
 from sandbox.report.text import figure, varied
-from sandbox.results.compare import lasted
-from sandbox.results.manifest import CellPart, MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import CENSORABLE, METRICS, TRIAL_COUNTS, TRIAL_TIMES
-from sandbox.results.statistics.survival import Lasted, censored_median, median_interval
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 
 TRIAL_METRICS = (*TRIAL_TIMES, *TRIAL_COUNTS)
 TRIAL_DOTS = (*CENSORABLE, *TRIAL_COUNTS)

@@ -4,6 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
+from sandbox.record.manifest import MatrixPart
+from sandbox.record.metrics import CENSORABLE
+from sandbox.record.record import Record
+from sandbox.record.trial import LedgerCounts
 from sandbox.report.text import UNKNOWN, varied
 from sandbox.report.trial_cells import (
     CLUSTER_NAMES,
@@ -20,11 +25,6 @@ from sandbox.report.trial_cells import (
     seen_median,
     trials_text,
 )
-from sandbox.results.manifest import MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.metrics import CENSORABLE
-from sandbox.results.statistics.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
-from sandbox.results.trial.models import LedgerCounts
 
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed", "first outage")
 _RECOVERY = {

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 
+from sandbox.judge.compare import lasted
+from sandbox.measure.trial.observers import UNDATED
+from sandbox.record.record import Record, TrialRecord, TrialStep
+from sandbox.record.trial import StaleReads
 from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
 from sandbox.report.trial_cells import CLUSTER_NAMES, LATER_MS, NAMES, ms_text, only_healed
-from sandbox.results.compare import lasted
-from sandbox.results.record import Record, TrialRecord, TrialStep
-from sandbox.results.trial.models import StaleReads
-from sandbox.results.trial.observers import UNDATED
 
 THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
 """RTO → the stream of writes that it is of."""

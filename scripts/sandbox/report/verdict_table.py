@@ -5,6 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sandbox.judge.calibration import beside_trials
+from sandbox.judge.changes import Shift
+from sandbox.judge.compare import Judged, Noise, Verdict
+from sandbox.judge.open_trials import CensoredVerdict
+from sandbox.judge.rank_tests import hodges_lehmann
+from sandbox.judge.verdict import Effect, Judgement
+from sandbox.record.manifest import MatrixPart, marked_blocks
+from sandbox.record.metrics import PROCESSOR_TIME
+from sandbox.record.record import Record
 from sandbox.report.censored_text import (
     LOG_RANK_TEXT,
     any_open,
@@ -16,27 +25,10 @@ from sandbox.report.censored_text import (
 from sandbox.report.environment import unset_lines
 from sandbox.report.expected import expected_data, expected_notes, expected_tables
 from sandbox.report.rendering import rendered, rendered_lines
-from sandbox.report.text import (
-    WIDTH,
-    figure,
-    levels_text,
-    make_command,
-    p_text,
-    shown,
-    varied,
-)
+from sandbox.report.text import WIDTH, figure, levels_text, make_command, p_text, shown, varied
 from sandbox.report.trial_answer import answer_of
 from sandbox.report.trial_cells import CLUSTER_NAMES, TRIAL_METRICS, of_trials
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
-from sandbox.results.calibration import beside_trials
-from sandbox.results.compare import Judged, Noise, Verdict
-from sandbox.results.manifest import MatrixPart, marked_blocks
-from sandbox.results.record import Record
-from sandbox.results.statistics.changes import Shift
-from sandbox.results.statistics.metrics import PROCESSOR_TIME
-from sandbox.results.statistics.rank_tests import hodges_lehmann
-from sandbox.results.statistics.verdict import Effect, Judgement
-from sandbox.results.survival_of import CensoredVerdict
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sandbox.errors import ExitCode, MachineError
+from sandbox.core.errors import ExitCode, MachineError
 from sandbox.stack.engine import Docker, Feed
 from sandbox.stack.inventory import helper_options
 from sandbox.stack.locks import locked_stack

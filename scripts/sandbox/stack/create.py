@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sandbox.plan.compose import compose_text
-from sandbox.plan.names import PROJECT
+from sandbox.profile.compose import compose_text
+from sandbox.profile.names import PROJECT
 from sandbox.stack.engine import CommandGroup, Docker, RefusedError
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import ExecResult

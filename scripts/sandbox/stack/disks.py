@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from sandbox.errors import MachineError
-from sandbox.plan.grammar import parse_disk
-from sandbox.plan.names import DATA_DIRECTORY, DISK, Identity
+from sandbox.core.errors import MachineError
+from sandbox.profile.grammar import parse_disk
+from sandbox.profile.names import DATA_DIRECTORY, DISK, Identity
 from sandbox.stack.create import mount_words, side_by_side, volume_labels
 from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.inventory import Container, helper_options, label_options, owner_labels

@@ -10,12 +10,18 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
-from sandbox.errors import SandboxError
-from sandbox.library import load_library, load_lock
-from sandbox.plan.images import at_least, built_alias
-from sandbox.stack.abilities import begin_trying, read_answers
+from sandbox.core.errors import SandboxError
+from sandbox.profile.images import at_least, built_alias
+from sandbox.profile.reader import load_library, load_lock
 from sandbox.stack.engine import CommandStream, Docker, Pending
-from sandbox.stack.facts import available_memory_mb, begin_info, free_disk_mb, read_info
+from sandbox.stack.engine_facts import (
+    available_memory_mb,
+    begin_info,
+    begin_trying,
+    free_disk_mb,
+    read_answers,
+    read_info,
+)
 from sandbox.stack.images import engine_availability, registry_reachable, series_builds
 from sandbox.stack.inventory import helper_options, inventory
 from sandbox.stack.naming import identity, stack_name

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, TypeVar
 
-from sandbox.errors import ExitCode, MachineError
+from sandbox.core.errors import ExitCode, MachineError
 from sandbox.stack.protocol import ExecResult, Stream
 
 Feed = bytes | Callable[[], bytes]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sandbox.errors import MachineError, SandboxError, did_you_mean
-from sandbox.plan.grammar import external_address
-from sandbox.plan.names import MEMBERS
+from sandbox.core.errors import MachineError, SandboxError, did_you_mean
+from sandbox.profile.grammar import external_address
+from sandbox.profile.names import MEMBERS
 from sandbox.stack.inventory import Container
 from sandbox.stack.protocol import EntryPoint, ServerRole
 

@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, Never
 
-from sandbox.errors import SandboxError
+from sandbox.core.errors import SandboxError
 from sandbox.stack.protocol import EntryPoint, ExecResult, NodeControl
 from sandbox.stack.sql_client import client_argv
 from sandbox.stack.stack import Stack
 
 if TYPE_CHECKING:
-    from sandbox.plan.library import Kind
+    from sandbox.profile.library import Kind
 
 _CONNECT_S = 5
 """A host that is down must not use up the time of a statement."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sandbox.errors import natural_order
-from sandbox.plan.names import Identity
+from sandbox.core.errors import natural_order
+from sandbox.profile.names import Identity
 from sandbox.stack.engine import Docker, Pending
 
 if TYPE_CHECKING:
-    from sandbox.results.record import Inputs
+    from sandbox.record.record import Inputs
 
 LABEL = "sandbox.stack"
 HELPER = "helper"
@@ -76,7 +76,7 @@ class Container:
     @cached_property
     def inputs(self) -> "Inputs":
         """What the user changed at ``up``, as far as this version of the tool knows it."""
-        from sandbox.results.record import Inputs  # here: Pydantic takes 60 ms, which a `sql` can do without
+        from sandbox.record.record import Inputs  # here: Pydantic takes 60 ms, which a `sql` can do without
 
         given = json.loads(self.inputs_label or "{}")
         # A newer version of this tool, whose stack is on the same engine, may know of more.

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.errors import MachineError, counted
-from sandbox.places import CHECKOUT
+from sandbox.core.errors import MachineError, counted
+from sandbox.core.paths import CHECKOUT
 from sandbox.stack.disks import disks_among, remove_disks
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import Container, Inventory, containers, inventory

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from sandbox.errors import MachineError
+from sandbox.core.errors import MachineError
 from sandbox.stack.protocol import Note, OnEvent
 
 LOCK_PATIENCE_S = 60.0

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from sandbox.errors import ExitCode, MachineError
-from sandbox.plan.names import DATA_DIRECTORY, Identity
+from sandbox.core.errors import ExitCode, MachineError
+from sandbox.profile.names import DATA_DIRECTORY, Identity
 from sandbox.stack.engine import CommandStream, Docker
 from sandbox.stack.inventory import HELPER, Container, helper_options
 from sandbox.stack.stack import Stack

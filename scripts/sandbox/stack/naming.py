@@ -4,9 +4,9 @@ import hashlib
 import re
 from pathlib import Path
 
-from sandbox.errors import SandboxError, did_you_mean
-from sandbox.places import CHECKOUT
-from sandbox.plan.names import Identity
+from sandbox.core.errors import SandboxError, did_you_mean
+from sandbox.core.paths import CHECKOUT
+from sandbox.profile.names import Identity
 from sandbox.stack.protocol import Note, OnEvent
 
 DEFAULT_NAME = "default"

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
-from sandbox.errors import SandboxError
-from sandbox.library import load_library, load_lock
-from sandbox.plan.data_directory import base_plans, base_requests
-from sandbox.plan.images import Availability
-from sandbox.plan.library import Library
-from sandbox.plan.model import Node, Plan, PlanRequest
-from sandbox.plan.planner import make_plan
-from sandbox.plan.variables import Names, names_in, refuse_mistyped
+from sandbox.core.errors import SandboxError
+from sandbox.profile.data_directory import base_plans, base_requests
+from sandbox.profile.images import Availability
+from sandbox.profile.library import Library
+from sandbox.profile.plan import Node, Plan, PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library, load_lock
+from sandbox.profile.variables import Names, names_in, refuse_mistyped
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability, image_id
 from sandbox.stack.inventory import helper_options

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from sandbox.plan.server_status import ServerStatus
+from sandbox.stack.server_status import ServerStatus
 
 if TYPE_CHECKING:  # Pydantic's models: what only looks at a stack does without them
-    from sandbox.plan.images import ImageOrigin
-    from sandbox.plan.library import Kind
-    from sandbox.results.record import Inputs
+    from sandbox.profile.images import ImageOrigin
+    from sandbox.profile.library import Kind
+    from sandbox.record.record import Inputs
 
 ServerRole = Literal["writer", "reader", "stale"]
 """``stale``: it takes writes, but another server of its group is the writer."""

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
-from sandbox.errors import MachineError, SandboxError
-from sandbox.plan.server_states import ready_in_words
-from sandbox.plan.server_status import ServerStatus
-from sandbox.results.redaction import mask
+from sandbox.core.errors import MachineError, SandboxError
+from sandbox.record.redaction import mask
+from sandbox.stack.ask_states import look, rejoin_step
 from sandbox.stack.control import death
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
+from sandbox.stack.server_states import ready_in_words
+from sandbox.stack.server_status import ServerStatus
 from sandbox.stack.stack import Stack, explained, other_version, ready_question, server_role
-from sandbox.stack.states import look, rejoin_step
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""

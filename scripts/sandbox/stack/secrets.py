@@ -10,9 +10,9 @@ from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sandbox.errors import SandboxError
-from sandbox.plan.model import Plan
-from sandbox.plan.templates import PASSWORD_NAMES, Secrets
+from sandbox.core.errors import SandboxError
+from sandbox.profile.plan import Plan
+from sandbox.profile.templates import PASSWORD_NAMES, Secrets
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey

@@ -9,14 +9,14 @@ from getpass import getpass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
-from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack.access import hand_over_piped
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent, ServerRole
 from sandbox.stack.stack import Stack
 
 if TYPE_CHECKING:
-    from sandbox.plan.model import UserFile
+    from sandbox.profile.plan import UserFile
 
 Layout = Literal["table", "tab", "csv", "json"]
 LAYOUTS: tuple[Layout, ...] = ("table", "tab", "csv", "json")

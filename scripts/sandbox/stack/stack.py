@@ -9,16 +9,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandbox.errors import MachineError, SandboxError, did_you_mean
-from sandbox.places import CHECKOUT
-from sandbox.plan.names import Identity
-from sandbox.plan.server_status import ServerStatus
-from sandbox.plan.versions import answers_to
-from sandbox.stack import abilities, inventory
+from sandbox.core.errors import MachineError, SandboxError, did_you_mean
+from sandbox.core.paths import CHECKOUT
+from sandbox.profile.names import Identity
+from sandbox.profile.versions import answers_to
+from sandbox.stack import inventory
+from sandbox.stack.ask_states import look
 from sandbox.stack.control import Control, death
 from sandbox.stack.engine import CommandStream, Docker, Pending
+from sandbox.stack.engine_facts import engine_facts, image_facts, lacking
 from sandbox.stack.entry import Entries
-from sandbox.stack.facts import engine_facts, image_facts
 from sandbox.stack.inventory import HELPER, Container
 from sandbox.stack.naming import choose_project, stack_name
 from sandbox.stack.protocol import (
@@ -33,11 +33,11 @@ from sandbox.stack.protocol import (
     SettingProof,
     StackNode,
 )
+from sandbox.stack.server_status import ServerStatus
 from sandbox.stack.sql_session import SqlSession
-from sandbox.stack.states import look
 
 if TYPE_CHECKING:
-    from sandbox.results.record import Inputs
+    from sandbox.record.record import Inputs
 
 _ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
 PATIENCE_S = 10.0
@@ -244,7 +244,7 @@ class Stack(RunningStack):
         self._take([made if each.node == node else each for each in self.containers])
 
     def lacking(self) -> Mapping[str, str]:
-        return abilities.lacking(self.docker, self.client.image, self.identity)
+        return lacking(self.docker, self.client.image, self.identity)
 
     def secrets(self) -> frozenset[str]:
         return self._secrets  # read back from its client node

@@ -8,17 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
-from sandbox.errors import MachineError
-from sandbox.library import load_library, load_lock
-from sandbox.places import CHECKOUT
-from sandbox.plan.alternatives import (
-    nearest_working_profile,
-    possible_versions,
-    versions_text,
-    working_components,
-)
-from sandbox.plan.images import Availability, Catalog, ImageChoice, choose_image
-from sandbox.plan.model import Plan
+from sandbox.core.errors import MachineError
+from sandbox.core.paths import CHECKOUT
+from sandbox.profile.alternatives import nearest_working_profile, possible_versions, versions_text, working_components
+from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image
+from sandbox.profile.plan import Plan
+from sandbox.profile.reader import load_library, load_lock
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sandbox.errors import ExitCode, MachineError, SandboxError
-from sandbox.plan.compose import compose_document, inputs, plan_hash
-from sandbox.plan.data_directory import restorable
-from sandbox.plan.model import Plan
-from sandbox.plan.templates import Secrets
-from sandbox.results.record import Inputs
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.profile.compose import compose_document, inputs, plan_hash
+from sandbox.profile.data_directory import restorable
+from sandbox.profile.plan import Plan
+from sandbox.profile.templates import Secrets
+from sandbox.record.record import Inputs
 from sandbox.stack.access import publish
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
-from sandbox.stack.facts import begin_info, check_resources, read_info
+from sandbox.stack.engine_facts import begin_info, check_resources, read_info
 from sandbox.stack.inventory import HELPER, Container, containers, inventory
 from sandbox.stack.journal import forget_all
 from sandbox.stack.lifecycle import remove_project, start_idle

@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from sandbox.errors import MachineError, SandboxError
-from sandbox.plan.compose import compose_document
-from sandbox.plan.model import Node, Plan, PlanRequest, UserFile
-from sandbox.plan.templates import PASSWORD_NAMES, Secrets
+from sandbox.core.errors import MachineError, SandboxError
+from sandbox.profile.compose import compose_document
+from sandbox.profile.plan import Node, Plan, PlanRequest, UserFile
+from sandbox.profile.templates import PASSWORD_NAMES, Secrets
 from sandbox.stack.create import create, fill, start
 from sandbox.stack.engine import RefusedError
 from sandbox.stack.inventory import Container, containers

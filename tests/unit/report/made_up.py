@@ -5,10 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from perf.made_up import write_made_up
-from sandbox.commands.report import judge, read_runs
-from sandbox.report.layout import RunData
-from sandbox.results.compare import Judged
-from sandbox.results.manifest import MatrixPart
+from sandbox.cli.commands.report import judge, read_runs
+from sandbox.judge.compare import Judged
+from sandbox.record.manifest import MatrixPart
+from sandbox.report.charts.layout import RunData
 
 
 @cache

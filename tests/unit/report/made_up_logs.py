@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from unit.results.trial.made_logs import header, read, seen, write
+from unit.measure.trial.made_logs import header, read, seen, write
 
 T0_MS = 10_000.0
 END_MS = 70_000

@@ -10,16 +10,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sandbox.report.layout import RunData
-from sandbox.results.compare import Judged, judge_matrix, observations
-from sandbox.results.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
-from sandbox.results.record import CheckRecord, Environment, Metrics, Record, TrialRecord, TrialStep, WritersSeen
-from sandbox.results.store import ResultFolder
-from sandbox.results.survival_of import by_log_rank
-from sandbox.results.trial.models import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
-from sandbox.results.unpaired import ResultSide
+from sandbox.judge.compare import Judged, judge_matrix, observations
+from sandbox.judge.open_trials import by_log_rank
+from sandbox.judge.unpaired import ResultSide
+from sandbox.record.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.record.record import CheckRecord, Environment, Metrics, Record, TrialRecord, TrialStep, WritersSeen
+from sandbox.record.store import ResultFolder
+from sandbox.record.trial import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
+from sandbox.report.charts.layout import RunData
+from unit.record.samples import sample_record
 from unit.report.made_up_logs import T0_MS, probe_lines
-from unit.results.samples import sample_record
 
 FACTORS = {"topology": ["galera", "gr"], "proxy": ["direct", "haproxy"], "fault": ["server-crash", "host-loss"]}
 BLOCKS = 10

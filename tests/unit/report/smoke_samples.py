@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from sandbox.experiment.definition import Change
-from sandbox.experiment.result import matrix_part
-from sandbox.experiment.selection import SMOKE_METRICS, smoke_experiment
+from sandbox.judge.compare import judge_matrix
+from sandbox.judge.gate import Look
+from sandbox.matrix.definition import Change
+from sandbox.matrix.result_folder import matrix_part
+from sandbox.matrix.selection import SMOKE_METRICS, smoke_experiment
+from sandbox.record.manifest import HostCheck, MatrixPart
+from sandbox.record.record import Record
 from sandbox.report.smoke_view import SmokeLook, SmokeReport
-from sandbox.results.compare import judge_matrix
-from sandbox.results.gate import Look
-from sandbox.results.manifest import HostCheck, MatrixPart
-from sandbox.results.record import Record
-from unit.experiment.resolved import resolved
-from unit.results.samples import METRICS, sample_record
+from unit.matrix.resolved import resolved
+from unit.record.samples import METRICS, sample_record
 
 BLOCKS = 8
 SIDES = {"base": "`mysql@9.7`", "head": "`mysql@9.7` `CPUS=0.5`"}

@@ -4,13 +4,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from sandbox.judge.calibration import Calibration
+from sandbox.judge.changes import Shift
+from sandbox.judge.past_results import History, history_of
+from sandbox.judge.unpaired import ResultSide, compare_results, differences_between
 from sandbox.report.across_time import history_data, history_lines, unpaired_data, unpaired_lines
-from sandbox.results.calibration import Calibration
-from sandbox.results.history import History, history_of
-from sandbox.results.statistics.changes import Shift
-from sandbox.results.unpaired import ResultSide, compare_results, differences_between
+from unit.record.made_results import around, cell, matrix_part, side
 from unit.report.made_up_trials import SEEN_MS, trial_side
-from unit.results.made_results import around, cell, matrix_part, side
 
 STEP = Shift("step", 0.5, 25, 6)
 

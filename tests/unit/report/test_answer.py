@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.judge.compare import Judged, judge_result
+from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.report.answer import Levels, answer, places, products
 from sandbox.report.verdict_table import margin_text, summary
-from sandbox.results.compare import Judged, judge_result
-from sandbox.results.manifest import CellPart, MatrixPart
+from unit.judge.test_compare import run
+from unit.record.samples import sample_record
 from unit.report.test_verdict_table import part
-from unit.results.samples import sample_record
-from unit.results.test_compare import run
 
 
 def matrix() -> MatrixPart:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from sandbox.record.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
 from sandbox.report.bench_view import bench_again, bench_answer, bench_markdown, bench_text
 from sandbox.report.text import WIDTH
-from sandbox.results.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
-from unit.results.samples import METRICS, sample_record
+from unit.record.samples import METRICS, sample_record
 
 FOLDER = "results/20250131T235959Z-mysql/runs/bench.1"
 

@@ -1,5 +1,8 @@
 """The machine in a few lines; in what the variants differ: asked for, set alike and yet not alike, set by nobody."""
 
+from sandbox.judge.variants import VariantDifference
+from sandbox.record.manifest import CellPart, HostCheck, MatrixPart
+from sandbox.record.record import Environment, HostLoad, Inputs, Record
 from sandbox.report.environment import (
     VariantDiff,
     config_diffs,
@@ -8,11 +11,8 @@ from sandbox.report.environment import (
     node_rows,
     stack_rows,
 )
-from sandbox.results.manifest import CellPart, HostCheck, MatrixPart
-from sandbox.results.record import Environment, HostLoad, Inputs, Record
-from sandbox.results.variants import VariantDifference
+from unit.record.samples import sample_record
 from unit.report.test_verdict_table import part
-from unit.results.samples import sample_record
 
 
 def test_the_machine_and_its_load() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandbox.record.manifest import ExpectedPart, MatrixPart
 from sandbox.report.expected import (
     Measured,
     expected_data,
@@ -15,7 +16,6 @@ from sandbox.report.expected import (
 )
 from sandbox.report.trial_answer import answer_of
 from sandbox.report.verdict_table import summary, verdict_data, verdict_lines
-from sandbox.results.manifest import ExpectedPart, MatrixPart
 from unit.report.made_up import made_up
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from sandbox.judge.calibration import Calibration
+from sandbox.judge.past_results import history_of
+from sandbox.judge.unpaired import ResultSide
+from sandbox.record.metrics import METRICS
 from sandbox.report.exports import benchstat_lines, entries, tool_of
-from sandbox.results.calibration import Calibration
-from sandbox.results.history import history_of
-from sandbox.results.statistics.metrics import METRICS
-from sandbox.results.unpaired import ResultSide
+from unit.record.made_results import around, cell, matrix_part, side
+from unit.record.samples import sample_record
 from unit.report.made_up_trials import SEEN_MS, trial_side
-from unit.results.made_results import around, cell, matrix_part, side
-from unit.results.samples import sample_record
 
 
 @dataclass

@@ -4,12 +4,12 @@ import re
 from dataclasses import replace
 from html import unescape
 
-from sandbox.report.figures import bench_figures, matrix_figures
-from sandbox.report.layout import RunData
+from sandbox.record.record import Metrics
+from sandbox.report.charts.layout import RunData
+from sandbox.report.charts.matrix import bench_figures, matrix_figures
 from sandbox.report.page import Page, bench_page, html, matrix_page
-from sandbox.results.record import Metrics
+from unit.record.samples import sample_record
 from unit.report.made_up import made_up
-from unit.results.samples import sample_record
 
 COMMAND = ["/x/sandbox", "matrix", "--matrix", "made-up"]
 

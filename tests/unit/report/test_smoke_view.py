@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.experiment.selection import SMOKE_METRICS
+from sandbox.judge.gate import LARGEST_MARGIN
+from sandbox.matrix.selection import SMOKE_METRICS
+from sandbox.record.record import Record
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
-from sandbox.results.gate import LARGEST_MARGIN
-from sandbox.results.record import Record
+from unit.record.samples import sample_record
 from unit.report.smoke_samples import look, records, report_of
-from unit.results.samples import sample_record
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "smoke"
 CRASHED = [

@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
+from sandbox.record.metrics import METRICS
 from sandbox.report.query_table import query_lines
 from sandbox.report.text import WIDTH, duration, figure, make_command, shown, wrapped
-from sandbox.results.statistics.metrics import METRICS
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sandbox.record.record import Record
 from sandbox.report.trial_cells import (
     CellTrials,
     cells_of,
@@ -17,9 +18,8 @@ from sandbox.report.trial_cells import (
     trials_text,
     worst_trials,
 )
-from sandbox.results.record import Record
+from unit.record.samples import sample_record
 from unit.report.made_up_trials import SEEN_MS, cell_name, part, records, trial_record
-from unit.results.samples import sample_record
 
 OPEN = (SEEN_MS, True)
 

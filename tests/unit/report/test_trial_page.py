@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.commands import report
+from sandbox.cli.commands import report
+from sandbox.record.record import Metrics, Record
+from sandbox.record.store import ResultFolder
+from sandbox.report.charts.trial import trial_figures
 from sandbox.report.page import html, matrix_page, trial_page
-from sandbox.report.trial_figures import trial_figures
 from sandbox.report.trial_tables import trial_tables
 from sandbox.report.trial_view import single_trial_answer, trial_markdown, trial_text
-from sandbox.results.record import Metrics, Record
-from sandbox.results.store import ResultFolder
 from unit.report.made_up_trials import (
     COMMAND,
     SEEN_MS,

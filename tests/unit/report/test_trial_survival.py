@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from sandbox.judge.compare import Judged, judge_matrix, lasted
+from sandbox.judge.open_trials import CENSORED, Bounds, CensoredVerdict, by_log_rank, outlasts
+from sandbox.judge.survival import log_rank_p
+from sandbox.judge.verdict import benjamini_hochberg
+from sandbox.record.record import Record
 from sandbox.report.censored_text import any_open, censored_figures
 from sandbox.report.verdict_table import figures, verdict_data, wide_figures
-from sandbox.results.compare import Judged, judge_matrix, lasted
-from sandbox.results.record import Record
-from sandbox.results.statistics.survival import log_rank_p
-from sandbox.results.statistics.verdict import benjamini_hochberg
-from sandbox.results.survival_of import CENSORED, Bounds, CensoredVerdict, by_log_rank, outlasts
+from unit.record.samples import sample_record
 from unit.report.made_up_trials import SEEN_MS, cell_name, judged, part, records, trial_record, with_percentile
-from unit.results.samples import sample_record
 
 CELL, BASE = cell_name("gr", "haproxy", "host-loss"), cell_name("gr", "direct", "host-loss")
 SAME = cell_name("galera", "direct", "host-loss")

@@ -1,10 +1,10 @@
 """The tables of a matrix of trials: each figure by hand, on a terminal, in Markdown, in no bench."""
 
+from sandbox.record.record import CheckRecord, Metrics, Record
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
 from sandbox.report.verdict_table import notes, summary, verdict_lines
-from sandbox.results.record import CheckRecord, Metrics, Record
+from unit.record.samples import sample_record
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, trial_record
-from unit.results.samples import sample_record
 
 CRASH, LOSS = cell_name("galera", "haproxy", "server-crash"), cell_name("gr", "haproxy", "host-loss")
 

@@ -5,16 +5,9 @@ from typing import Any
 
 import pytest
 
+from sandbox.record.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
 from sandbox.report.text import UNKNOWN, WIDTH
-from sandbox.report.trial_view import (
-    ledger_text,
-    single_trial_answer,
-    step_text,
-    time_text,
-    trial_text,
-    trial_title,
-)
-from sandbox.results.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
+from sandbox.report.trial_view import ledger_text, single_trial_answer, step_text, time_text, trial_text, trial_title
 from unit.report.made_up_logs import T0_MS
 from unit.report.made_up_trials import trial_record
 

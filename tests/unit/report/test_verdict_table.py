@@ -5,6 +5,10 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from sandbox.judge.changes import Shift
+from sandbox.judge.compare import Judged, Known, Noise, judge_result
+from sandbox.record.manifest import CellPart, ComparisonPart, MatrixPart
+from sandbox.record.record import Record
 from sandbox.report.verdict_table import (
     calibrate_commands,
     how,
@@ -15,13 +19,9 @@ from sandbox.report.verdict_table import (
     verdict_data,
     verdict_lines,
 )
-from sandbox.results.compare import Judged, Known, Noise, judge_result
-from sandbox.results.manifest import CellPart, ComparisonPart, MatrixPart
-from sandbox.results.record import Record
-from sandbox.results.statistics.changes import Shift
+from unit.judge.test_compare import result
+from unit.record.samples import METRICS, sample_record
 from unit.report.made_up_trials import trial_record
-from unit.results.samples import METRICS, sample_record
-from unit.results.test_compare import result
 
 PROCESSOR_TITLE = "Processor time per transaction, ms"
 NOW = datetime(2025, 1, 31, tzinfo=UTC)

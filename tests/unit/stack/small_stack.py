@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from sandbox.plan.compose import compose_document, compose_text
-from sandbox.plan.images import Availability
-from sandbox.plan.model import Plan
-from sandbox.plan.templates import PLACEHOLDER
+from sandbox.profile.compose import compose_document, compose_text
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import Plan
+from sandbox.profile.templates import PLACEHOLDER
 from sandbox.stack.inventory import containers
 from sandbox.stack.naming import identity
 from sandbox.stack.protocol import Event
 from sandbox.stack.stack import Stack
-from unit.plan.small_library import CATALOG, SMALL
-from unit.plan.small_library import plan as planned
+from unit.profile.small_library import CATALOG, SMALL
+from unit.profile.small_library import plan as planned
 from unit.stack.fake_docker import FakeDocker
 
 __all__ = ["CATALOG", "SMALL", "Events", "local_plan", "running_stack", "start"]

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.access import execute, shell
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack

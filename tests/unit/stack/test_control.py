@@ -7,11 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sandbox.errors import ExitCode, MachineError, SandboxError
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import control
-from sandbox.stack.control import Control, death
+from sandbox.stack.control import LIFE_S, Control, death, living
 from sandbox.stack.engine import PatientDocker
-from sandbox.stack.node_helper import LIFE_S, living
 from sandbox.stack.protocol import ExecResult, Limits, NodeControl
 from sandbox.stack.stack import Stack
 from unit.stack.fake_docker import HANGS, FakeDocker, answer

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.plan.compose import compose_document
-from sandbox.plan.names import Identity
-from sandbox.plan.templates import PLACEHOLDER
+from sandbox.profile.compose import compose_document
+from sandbox.profile.names import Identity
+from sandbox.profile.templates import PLACEHOLDER
 from sandbox.stack.create import create, fill, node_archive, start, volume_mount
 from sandbox.stack.engine import Docker, RefusedError
 from sandbox.stack.inventory import containers

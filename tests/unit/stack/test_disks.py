@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.errors import ExitCode, MachineError, SandboxError
-from sandbox.plan.compose import compose_document, plan_hash
-from sandbox.plan.templates import PLACEHOLDER
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.profile.compose import compose_document, plan_hash
+from sandbox.profile.templates import PLACEHOLDER
 from sandbox.stack.in_helper import loop_disks
 from sandbox.stack.inventory import inventory
 from sandbox.stack.lifecycle import down

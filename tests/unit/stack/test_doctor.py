@@ -22,7 +22,7 @@ disk yes 70000
 @pytest.fixture
 def docker() -> FakeDocker:
     """An engine with Compose and every image of the catalog, from the recipes as they are."""
-    from sandbox.library import load_library
+    from sandbox.profile.reader import load_library
     from sandbox.stack.images import recipe
 
     fake = FakeDocker()

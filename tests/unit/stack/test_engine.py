@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.engine import Docker, RefusedError
 from unit.stack.fake_docker import answer
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.model import entry_words
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.plan import entry_words
 from sandbox.stack.entry import Entries
 from sandbox.stack.protocol import ServerRole
 from unit.stack.fake_docker import FakeDocker

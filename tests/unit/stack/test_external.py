@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.external import ExternalControl
 from sandbox.stack.protocol import NodeControl
 from sandbox.stack.stack import Stack

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.facts import available_memory_mb, check_resources, free_disk_mb
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.stack.engine_facts import available_memory_mb, check_resources, free_disk_mb
 from unit.stack.fake_docker import INFO
 from unit.stack.small_stack import local_plan
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.images import Availability, Lock, choose_image
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.images import Availability, Lock, choose_image
 from sandbox.stack import images as images_module
 from sandbox.stack.images import (
     build_folders,
@@ -26,8 +26,8 @@ from sandbox.stack.images import (
     volumes_of,
 )
 from sandbox.stack.protocol import ExecResult
-from unit.plan.small_library import CATALOG
-from unit.plan.small_library import plan as planned
+from unit.profile.small_library import CATALOG
+from unit.profile.small_library import plan as planned
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import local_plan
 

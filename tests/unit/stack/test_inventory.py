@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sandbox.errors import natural_order
+from sandbox.core.errors import natural_order
 from sandbox.stack.inventory import containers, inventory, published_ports
 from sandbox.stack.naming import project_name
 from unit.stack.fake_docker import FakeDocker

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.lifecycle import clean, down, of_checkout, restart, start, stop

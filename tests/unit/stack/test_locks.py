@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.locks import claimed, locked
 
 HOLDER = """

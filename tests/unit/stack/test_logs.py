@@ -7,7 +7,7 @@ from typing import IO
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.lifecycle import down
 from sandbox.stack.logs import print_logs, save_logs
 from sandbox.stack.protocol import ExecResult

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.naming import check_name, choose_project, identity, name_option, project_name, stack_name
 from sandbox.stack.protocol import Note
 from unit.stack.small_stack import Events

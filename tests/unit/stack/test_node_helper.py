@@ -4,7 +4,7 @@ import signal
 import subprocess
 import time
 
-from sandbox.stack.node_helper import living
+from sandbox.stack.control import living
 
 LIFE_S = 1.0
 

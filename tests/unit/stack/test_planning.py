@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.images import Availability
-from sandbox.plan.model import Node, PlanRequest
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import Node, PlanRequest
 from sandbox.stack import planning
 from sandbox.stack.planning import known_variables, planned, refuse_unknown_variables
 from sandbox.stack.protocol import ExecResult
-from unit.plan.small_library import plan
-from unit.plan.test_variables import HELP, KNOWN
+from unit.profile.small_library import plan
+from unit.profile.test_variables import HELP, KNOWN
 from unit.stack.fake_docker import FakeDocker, FakePending, answer
 
 
@@ -83,7 +83,7 @@ def test_every_command_plans_in_one_way() -> None:
     """Whoever calls the planner itself passes by what is checked on this machine."""
     package = Path(planning.__file__).parents[1]
     callers = [path for path in package.rglob("*.py") if "make_plan(" in path.read_text(encoding="utf-8")]
-    outside = {str(path.relative_to(package)) for path in callers if path.parent.name != "plan"}
+    outside = {str(path.relative_to(package)) for path in callers if path.parent.name != "profile"}
     assert outside == {"stack/planning.py"}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import SandboxError
+from sandbox.core.errors import SandboxError
 from sandbox.stack.access import Address, addresses, publish
 from sandbox.stack.inventory import HELPER
 from sandbox.stack.protocol import ExecResult

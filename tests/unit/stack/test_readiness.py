@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.protocol import ExecResult, LogTail, NodeEvent, Note
 from sandbox.stack.readiness import LEFT_S, WITHOUT_CAUSE_S, BrokenServerError, Readiness
 from unit.stack.fake_docker import FakeDocker, answer

@@ -8,9 +8,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.library import Certificate, Component
-from sandbox.plan.templates import Secrets
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.library import Certificate, Component
+from sandbox.profile.templates import Secrets
 from sandbox.stack.secrets import draw_secrets
 from unit.stack.small_stack import SMALL, local_plan
 

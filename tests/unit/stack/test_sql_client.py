@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from sandbox.errors import SandboxError
-from sandbox.plan.model import UserFile
+from sandbox.core.errors import SandboxError
+from sandbox.profile.plan import UserFile
 from sandbox.stack.protocol import Note
 from sandbox.stack.sql_client import SqlOptions, only_reads, run_init, sql, sql_on_all
 from unit.stack.fake_docker import FakeDocker, answer

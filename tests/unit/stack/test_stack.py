@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.commands.common.viewing import stack_lines, view_now
-from sandbox.errors import ExitCode, SandboxError
+from sandbox.cli.common.viewing import stack_lines, view_now
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.journal import Breakage, note_breakage
 from sandbox.stack.protocol import ReadyAnswer, RunningStack
 from sandbox.stack.stack import all_stacks, find_stack, ready_question

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.images import Availability, ImageChoice
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.images import Availability, ImageChoice
 from sandbox.stack import planning, supply
 from sandbox.stack.protocol import ImageEvent, LogTail
 from sandbox.stack.supply import ensure_images
-from unit.plan.small_library import CATALOG, SMALL
-from unit.plan.small_library import plan as planned
+from unit.profile.small_library import CATALOG, SMALL
+from unit.profile.small_library import plan as planned
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, local_plan
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.images import Availability
-from sandbox.plan.model import Plan, UserFile
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import Plan, UserFile
 from sandbox.stack import up as up_module
 from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
@@ -15,8 +15,8 @@ from sandbox.stack.protocol import ExecResult, NodeEvent, Note
 from sandbox.stack.snapshots.in_use import mark_changed, unchanged
 from sandbox.stack.stack import Stack
 from sandbox.stack.up import UpOptions, up
-from unit.plan.small_library import plan as small_plan
-from unit.plan.test_variables import HELP
+from unit.profile.small_library import plan as small_plan
+from unit.profile.test_variables import HELP
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, local_plan
 

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 import yaml
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.compose import compose_document
-from sandbox.plan.images import Availability
-from sandbox.plan.model import Plan, PlanRequest
-from sandbox.plan.planner import make_plan
-from sandbox.plan.templates import PASSWORD_NAMES
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.compose import compose_document
+from sandbox.profile.images import Availability
+from sandbox.profile.plan import Plan, PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.templates import PASSWORD_NAMES
 from sandbox.stack import upgrade as upgrade_module
 from sandbox.stack.control import Control
 from sandbox.stack.engine import RefusedError
 from sandbox.stack.stack import UPGRADED, Stack
-from unit.plan.small_library import SMALL
+from unit.profile.small_library import SMALL
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack
 
@@ -155,7 +155,7 @@ def test_a_refusal_of_the_engine_starts_the_old_server_again(docker: Engine, fai
 def test_the_users_file_and_the_groups_name_are_read_back(
     docker: Engine, asked: list[PlanRequest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sandbox.plan.model import UserFile
+    from sandbox.profile.plan import UserFile
 
     docker.on("99-user.cnf", answer("[mysqld]\nmax_connections = 7\n"))
     docker.on("group_replication_group_name", answer("5f1c\n"))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.stack.abilities import WRITE_LIMIT
+from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.control import Control
+from sandbox.stack.engine_facts import WRITE_LIMIT
 from sandbox.stack.protocol import ExecResult
 from unit.stack.fake_docker import FakeDocker, answer
 

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any
 
-from sandbox.places import HERE
-from sandbox.plan.model import PlanRequest
-from sandbox.plan.names import Identity
+from sandbox.core.paths import HERE
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import containers
 from sandbox.stack.locks import cache_folder, is_held, lock_folder, locked, opened, shared

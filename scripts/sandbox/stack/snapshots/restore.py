@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sandbox.errors import SandboxError
-from sandbox.plan.compose import plan_hash
-from sandbox.plan.data_directory import restorable
-from sandbox.plan.model import Plan
-from sandbox.plan.names import Identity
+from sandbox.core.errors import SandboxError
+from sandbox.profile.compose import plan_hash
+from sandbox.profile.data_directory import restorable
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import Plan
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots import store
 from sandbox.stack.snapshots.store import CopyHelper, Snapshot

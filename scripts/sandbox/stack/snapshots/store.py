@@ -11,9 +11,9 @@ from typing import Any, Self
 
 from pydantic import BaseModel
 
-from sandbox.errors import MachineError
-from sandbox.plan.names import Identity
-from sandbox.results.store import write_atomically
+from sandbox.core.errors import MachineError
+from sandbox.profile.names import Identity
+from sandbox.record.store import write_atomically
 from sandbox.stack.engine import Docker
 from sandbox.stack.inventory import helper_options, label_options
 from sandbox.stack.locks import cache_folder, claimed

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from sandbox.errors import MachineError
-from sandbox.plan.compose import compose_document, plan_hash
-from sandbox.plan.model import Plan
-from sandbox.plan.names import Identity
+from sandbox.core.errors import MachineError
+from sandbox.profile.compose import compose_document, plan_hash
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import Plan
 from sandbox.stack.create import node_archive, unescaped
 from sandbox.stack.engine import Docker, begin_stream
 from sandbox.stack.inventory import Container, helper_options, owner_options

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.errors import ExitCode, SandboxError
-from sandbox.plan.model import PlanRequest
+from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.profile.plan import PlanRequest
 from sandbox.stack.locks import claimed, shared
 from sandbox.stack.snapshots import background
 from sandbox.stack.snapshots.background import begin_keeping, give_up, measuring, somebody_measures

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.library import load_library
-from sandbox.plan.images import Availability
-from sandbox.plan.model import Plan, PlanRequest
-from sandbox.plan.names import Identity
-from sandbox.plan.planner import make_plan
+from sandbox.profile.images import Availability
+from sandbox.profile.names import Identity
+from sandbox.profile.plan import Plan, PlanRequest
+from sandbox.profile.planner import make_plan
+from sandbox.profile.reader import load_library
 from sandbox.stack.snapshots import restore, store
 from sandbox.stack.snapshots.store import CopyHelper, Facts
 from unit.stack.fake_docker import FakeDocker, answer

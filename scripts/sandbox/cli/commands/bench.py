@@ -1,0 +1,99 @@
+"""bench: one measurement of a running stack, shown second by second and saved as a record."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sandbox.cli.common import completion
+from sandbox.cli.common.options import Json, Name, Via, chosen
+from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
+from sandbox.core.paths import RESULTS
+from sandbox.core.plugins import parse_options
+from sandbox.load.common.registry import EXAMPLE, resolve_workload
+from sandbox.load.common.workload import Event, Progress, make_parameters, refuse_unused
+from sandbox.measure.bench import EXIT_CODES, bench
+from sandbox.measure.run import BenchRequest
+from sandbox.record.record import Record
+from sandbox.stack.snapshots.background import measuring
+
+HELP = ("measure", 1)
+
+
+def bench_request(workload: str, options: Sequence[str], given: Mapping[str, object], **more: Any) -> BenchRequest:
+    """The request of a workload and its parameters; those not given (None) have their default.
+
+    Raises SandboxError (exit 2) for an unknown workload or parameter.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    parameters = make_parameters(**given)
+    named = resolve_workload(workload, parse_options(options, EXAMPLE))
+    refuse_unused(named.workload, given, named.name)
+    return BenchRequest(named, parameters, command=tuple(sys.argv), **more)
+
+
+def run(name: str | None, request: BenchRequest, as_json: bool) -> int:
+    """Measures a stack, prints the table or the record, and returns the exit code."""
+    with BenchLine("bench") as line, measuring(lambda text: line(Progress("snapshot", text))):
+        with ProgressDisplay("bench") as progress:
+            stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
+        record, result = bench(stack, request, RESULTS, line)
+    _print(record, result.path, as_json)
+    return int(EXIT_CODES[record.status])
+
+
+def _print(record: Record, path: Path, as_json: bool) -> None:
+    folder = f"{path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}"
+    if as_json:
+        print(record.model_dump_json(indent=2))
+        return
+    from rich.console import Console
+
+    from sandbox.report.bench_view import bench_table, bench_text
+
+    if sys.stdout.isatty():
+        Console(highlight=False).print(bench_table(record, folder))
+    else:
+        print(bench_text(record, folder), end="")
+
+
+class BenchLine(LiveLine):
+    """The events of a bench: in a terminal the seconds move, elsewhere each has its own line."""
+
+    def __call__(self, event: Event) -> None:
+        """Shows one event."""
+        if isinstance(event, Progress):
+            self.line(event.step if event.text == "begins" else f"{event.step}: {event.text}")
+        elif self._terminal:
+            self.move(second_text(event))
+        else:
+            print(second_text(event), file=self._stream, flush=True)
+
+
+def command(
+    name: Name = None,
+    workload: Annotated[
+        str, chosen("Workload, such as tpcc, or a path: .lua, .sql.", completion.workload)
+    ] = "oltp_read_write",
+    options: Annotated[list[str] | None, typer.Option(help="Workload options: 'warehouses=2 items=1000'.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Client threads (8).")] = None,
+    seconds: Annotated[int | None, typer.Option(help="Measured seconds (30).")] = None,
+    warmup: Annotated[int | None, typer.Option(help="Seconds of warm-up, discarded (5).")] = None,
+    tables: Annotated[int | None, typer.Option(help="Tables (4).")] = None,
+    rows: Annotated[int | None, typer.Option(help="Rows per table (100000).")] = None,
+    dist: Annotated[str | None, typer.Option(help="Key distribution (uniform).")] = None,
+    rate: Annotated[int | None, typer.Option(help="Transactions per second (unlimited).")] = None,
+    via: Via = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the load (random).")] = None,
+    schema: Annotated[str | None, typer.Option(help="Schema on an external server (that of EXTERNAL).")] = None,
+    json: Json = False,
+) -> int:
+    """Measure a stack once and save a record in results/."""
+    given = {
+        "threads": threads, "seconds": seconds, "warmup_s": warmup,
+        "tables": tables, "rows_per_table": rows, "distribution": dist, "rate_per_s": rate,
+    }  # fmt: skip
+    return run(name, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)

@@ -1,0 +1,14 @@
+"""profiles: lists every term that a profile can contain."""
+
+from sandbox.cli.common.options import Json, show
+from sandbox.profile.reader import load_library
+from sandbox.report.plan_view import profile_data, profile_lines
+
+HELP = ("look first", 1)
+ENGINE = False
+
+
+def command(json: Json = False) -> None:
+    """List every term with one line of help."""
+    library = load_library()
+    show(json, profile_data(library), profile_lines(library))

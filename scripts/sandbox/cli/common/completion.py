@@ -1,0 +1,109 @@
+"""Shell completion of options and arguments; without Docker, or with a broken file, it proposes nothing."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sandbox.stack.inventory import Container
+
+Proposals = Callable[[str], list[str]]
+
+
+def _quietly(words: Callable[[], Iterable[str]]) -> Proposals:
+    """Words that start with what was typed; nothing at all instead of an error in the middle of a command line."""
+
+    def proposed(incomplete: str) -> list[str]:
+        try:
+            return sorted(word for word in words() if word.startswith(incomplete))
+        except Exception:  # noqa: BLE001  (a completion has nobody to report to)
+            return []
+
+    return proposed
+
+
+def profile(incomplete: str) -> list[str]:
+    """Completes the last term: components, settings, named profiles; the terms before it stay."""
+    before, plus, last = incomplete.rpartition("+")
+    return [f"{before}{plus}{term}" for term in _terms(last)]
+
+
+@_quietly
+def _terms() -> Iterable[str]:
+    from sandbox.profile.reader import load_library
+
+    library = load_library()
+    return [*library.components.names(), *library.settings, *library.named]
+
+
+@_quietly
+def stack() -> Iterable[str]:
+    """Names of the stacks on this engine."""
+    from sandbox.stack.naming import stack_name
+
+    return {stack_name(each.project, each.checkout) for each in _containers()}
+
+
+@_quietly
+def node() -> Iterable[str]:
+    """Nodes of any stack."""
+    return {each.node for each in _containers()}
+
+
+@_quietly
+def entry() -> Iterable[str]:
+    """What ``VIA=`` can name in any stack."""
+    from sandbox.stack.engine import Docker
+    from sandbox.stack.stack import all_stacks
+
+    return {word for stack in all_stacks(Docker()) for word in stack.entries.choices()}
+
+
+def _containers() -> "Sequence[Container]":
+    from sandbox.stack.engine import Docker
+    from sandbox.stack.inventory import containers
+
+    return containers(Docker())
+
+
+@_quietly
+def matrix() -> Iterable[str]:
+    """Names of matrices."""
+    from sandbox.core.paths import yaml_files
+    from sandbox.matrix.file import MATRICES
+
+    return yaml_files(MATRICES)
+
+
+@_quietly
+def workload() -> Iterable[str]:
+    """Names of workloads."""
+    from sandbox.load.common.registry import WORKLOADS, find_workloads
+
+    return find_workloads(WORKLOADS)
+
+
+@_quietly
+def result() -> Iterable[str]:
+    """Names of results, and ``latest``."""
+    from sandbox.core.paths import RESULTS
+    from sandbox.record.store import all_results
+
+    return ["latest", *(each.path.name for each in all_results(RESULTS))]
+
+
+@_quietly
+def fault() -> Iterable[str]:
+    """Names of faults."""
+    from sandbox.failure.faults.common.registry import names
+
+    return names()
+
+
+@_quietly
+def trial_fault() -> Iterable[str]:
+    """Names of faults, actions and fault profiles: what a trial can do."""
+    from sandbox.failure.actions.common.registry import action_names
+    from sandbox.failure.faults.common.registry import names
+    from sandbox.measure.trial.schedule import schedule_names
+
+    return {*names(), *action_names(), *schedule_names()}

@@ -1,0 +1,76 @@
+"""A YAML file with the lines of its keys, so that what is wrong can be named with its place."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.core.errors import SandboxError
+
+Place = Sequence[int | str]
+"""Keys and positions, from the top of a file down."""
+
+
+class YamlFile:
+    """A file's ``data``. ``what``: what it should be, for messages. Raises SandboxError (exit 2) where it cannot be."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path, self._what = path, what
+        self._tree: yaml.Node | None = None
+        try:
+            text = path.read_text(encoding="utf-8")
+            self._tree = yaml.compose(text, Loader=yaml.SafeLoader)
+            self.data: Any = yaml.safe_load(text)
+        except (OSError, UnicodeDecodeError) as problem:
+            raise SandboxError(f"{path} cannot be read", str(problem), f"try: ls -l {path}") from problem
+        except yaml.YAMLError as problem:
+            mark = getattr(problem, "problem_mark", None)
+            text = getattr(problem, "problem", None) or str(problem)
+            raise self._wrong_at(mark.line + 1 if mark else 1, text) from problem
+        refuse_repeated_keys(self._tree, self._wrong_at)
+
+    def wrong(self, place: Place, text: str) -> SandboxError:
+        """The error of the deepest part of ``place`` that the file has."""
+        return self._wrong_at(line_of(self._tree, place), text)
+
+    def _wrong_at(self, line: int, text: str) -> SandboxError:
+        step = f"try: make trial FAULT={self._path.stem}   (after fixing the file)"
+        return SandboxError(f"{self._path}:{line} is not a valid {self._what}", text, step)
+
+
+def refuse_repeated_keys(node: yaml.Node | None, wrong: Callable[[int, str], SandboxError]) -> None:
+    """YAML keeps the last of two equal keys: a part that was copied and not renamed would be lost.
+
+    ``wrong``: the error of a line, counted from 1, and what is wrong with it.
+    """
+    seen = set()
+    for child in node.value if isinstance(node, yaml.CollectionNode) else ():
+        key, value = child if isinstance(child, tuple) else (None, child)
+        if key is not None and key.value in seen:
+            raise wrong(key.start_mark.line + 1, f"the key '{key.value}' appears twice")
+        seen.add(key and key.value)
+        refuse_repeated_keys(value, wrong)
+
+
+def line_of(tree: yaml.Node | None, place: Place) -> int:
+    """Line of the deepest part of ``place`` that the file has, counted from 1. A list's value may stand for itself."""
+    line = tree.start_mark.line + 1 if tree else 1
+    for part in place:
+        found = _child(tree, part)
+        if found is None:
+            break
+        line, tree = found
+    return line
+
+
+def _child(node: yaml.Node | None, part: int | str) -> tuple[int, yaml.Node] | None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == str(part):
+                return key.start_mark.line + 1, value
+    if isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            if part in (position, value.value):
+                return value.start_mark.line + 1, value
+    return None

@@ -1,0 +1,1 @@
+"""What breaks and what an operator does: faults, actions, the guard that heals."""

@@ -1,0 +1,105 @@
+"""The interface of a fault: its parameters, what it needs, how it breaks a node and heals it."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sandbox.core.errors import MachineError
+from sandbox.profile.library import Kind
+from sandbox.stack.protocol import ExecResult, NodeControl
+
+Ability = Literal["netem", "tbf", "iptables", "write-limit", "own-disk", "faketime"]
+"""What a fault needs of the kernel or of the stack; without it, it is skipped with the reason."""
+SETTING_OF: dict[Ability, str] = {"faketime": "adjustable-clock"}
+"""The setting with which a stack has an ability."""
+Ending = Literal["ends the server", "ends the container", "ends nothing"]
+"""What of its target a fault is meant to end: such a death is no failure of the run."""
+SETTLE_S = 5.0
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another node of the stack as a fault sees it, with its address at the time of the injection."""
+
+    name: str
+    kind: Kind
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The stack at the moment of an injection. ``targets``: names of all nodes hit together, this one included."""
+
+    targets: Sequence[str]
+    peers: Sequence[Peer]
+    group: Mapping[str, int | None] = field(default_factory=dict)
+    """Group of each node."""
+
+
+class Fault(BaseModel, ABC):
+    """One way to break a node. Its fields are its parameters, with their units in the names.
+
+    `before` reads what `heal` needs; it is written down before `inject` runs, so that any later command can heal.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    needs: ClassVar[frozenset[Ability]] = frozenset()
+    kinds: ClassVar[frozenset[Kind]] = frozenset({"database", "replica"})
+    """Kinds of nodes that it can hit."""
+    ending: ClassVar[Ending] = "ends nothing"
+    heals_inside: ClassVar[bool] = False
+    """Whether its heal works inside the container, which must not be paused then."""
+    lives_in_container: ClassVar[bool] = False
+    """Whether it ends with the container, and not with its data: a trial injects it again into one that restarts."""
+    holds_device: ClassVar[bool] = False
+    """Whether it changes the device of the node's network, or takes it away: two such faults end each other."""
+    same_before: ClassVar[bool] = False
+    """Whether `before` reads the same whatever the options are."""
+    outlasts_heal: ClassVar[bool] = False
+    """Whether its server may still stand still, or end, for a while after the heal: see `settle`."""
+
+    def befalls_host(self) -> bool:
+        """Whether it strikes all that stands on the host of a node: what shares that host is then hit, too."""
+        return False
+
+    def longest_s(self) -> float:
+        """Seconds beyond the usual that an injection or a heal may take with these parameters."""
+        return 0
+
+    def before(self, node: NodeControl, scene: Scene) -> dict[str, str]:  # noqa: ARG002  (most need nothing)
+        """What `heal` will need, as it is before the injection."""
+        return {}
+
+    @abstractmethod
+    def inject(self, node: NodeControl, scene: Scene) -> None:
+        """Breaks the node; returns when that is done. Raises SandboxError (exit 4) where the engine refuses."""
+
+    @abstractmethod
+    def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:
+        """What shows that the fault is not in effect; None where it is."""
+
+    @abstractmethod
+    def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
+        """Mends the node, whatever became of it since; harmless when repeated. It does not wait for its server."""
+
+    def settle(self, node: NodeControl) -> None:
+        """Waits, after the heal, until the server works as before; starts one that has ended meanwhile."""
+
+
+def done(result: ExecResult, what: str) -> None:
+    """Raises SandboxError (exit 4) where a command in a node failed."""
+    if result.code:
+        raise MachineError(f"{what} failed", result.last_error or f"exit code {result.code}", "try: make ps")
+
+
+def soon(look: Callable[[], str | None], patience_s: float = SETTLE_S, *, pause_s: float = _LOOK_S) -> str | None:
+    """Looks until nothing is missing, for a few seconds; what is still missing then."""
+    end = time.monotonic() + patience_s
+    while (missing := look()) and time.monotonic() < end:
+        time.sleep(pause_s)
+    return missing

@@ -1,0 +1,349 @@
+"""Runs a resolved experiment: blocks in order, a record for each run as it ends; resumes where it stopped."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
+from sandbox.judge.variants import differences, not_in_effect, refusal, unasked
+from sandbox.load.common.workload import Event, Progress
+from sandbox.matrix.dataset import DatasetMaker
+from sandbox.matrix.definition import CANARY
+from sandbox.matrix.estimate import load_s, overhead_s, runs_left
+from sandbox.matrix.resolve import Resolved
+from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
+from sandbox.matrix.selection import ScheduledRun, schedule
+from sandbox.matrix.stack_pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
+from sandbox.measure import in_client
+from sandbox.measure.bench import execute, now
+from sandbox.measure.run import LARGEST_SEED, BenchRequest, open_run, open_stack
+from sandbox.measure.save import record_without_stack
+from sandbox.measure.trial.result import probe_was_late
+from sandbox.profile.grammar import split_assignments
+from sandbox.record.manifest import HostCheck
+from sandbox.record.record import Environment, Record
+from sandbox.record.store import ResultFolder, readable_results
+from sandbox.stack.client_python import ask_script
+from sandbox.stack.engine import Docker
+from sandbox.stack.locks import LOCK_PATIENCE_S, locked
+from sandbox.stack.protocol import OnEvent, RunningStack
+from sandbox.stack.readiness import NotReadyError
+from sandbox.stack.snapshots.background import measuring
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Progress of a matrix: runs done of all, the run that starts, seconds left at its own pace."""
+
+    done: int
+    runs: int
+    blocks: int
+    next: ScheduledRun
+    left_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MoreBlocks:
+    """An inconclusive gate adds blocks on the same stacks: blocks so far, blocks to come, and their seconds."""
+
+    so_far: int
+    more: int
+    seconds: float
+
+
+MatrixEvent = Event | Advance | MoreBlocks
+
+
+def run_matrix(
+    resolved: Resolved, stacks: StackPool, results: Path, on_event: Callable[[MatrixEvent], None]
+) -> ResultFolder:
+    """The finished result. Resumes what an earlier start left unfinished, unless ``afresh``.
+
+    Ctrl-C leaves it unfinished, its last record ``interrupted``. Raises SandboxError if nothing can run at all.
+    """
+    earlier = unfinished(resolved, readable_results(results, lambda _: None))
+    result = resume(resolved, earlier) if earlier else begin(resolved, results)
+    runner = _Runner(resolved, stacks, result, on_event)
+    began = time.monotonic()
+    stacks.clear()
+    try:
+        runner.run()
+    finally:
+        stacks.discard_all()
+    runner.note_overhead(time.monotonic() - began)
+    result.finish(now())
+    return result
+
+
+class _Runner:
+    """One matrix under way."""
+
+    def __init__(
+        self, resolved: Resolved, stacks: StackPool, result: ResultFolder, on_event: Callable[[MatrixEvent], None]
+    ) -> None:
+        self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
+        self.part = part = part_of(result)
+        self.runs = self._every_run()
+        self.done = runs_done(result.manifest) & {run.name for run in self.runs}
+        self.checked = {check.block for check in part.host_checks}
+        self.stack_of_cell = {**resolved.experiment.stack_of, CANARY: CANARY}
+        pairs = [*part.comparisons, part.canary]
+        self.must_be_like = self.stack_of_cell | {each.cell: self.stack_of_cell[each.baseline] for each in pairs}
+        """By cell, the stack of what it is compared with; for a baseline its own, which may have been restarted."""
+        self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
+        """By stack, the variables of its servers in its first good run."""
+        self.machines: dict[str, Environment] = {}
+        """By stack, the machine as it sees it, which does not change while the stack is up."""
+        self.stack_of_block: tuple[str, int] | None = None
+        self.paces: list[float] = []
+        self.loaded = 0
+        """Runs since this start that reached the end of their load."""
+
+    def run(self) -> None:
+        """Every run that has no record yet."""
+        self._compare_earlier()
+        self._save_lost()
+        left = [run for run in self.runs if run.name not in self.done]
+        if self.resolved.experiment.matrix.depth == "slices" and not self._all_up(left):
+            return
+        while self._all_run(left) and (left := self._more()):
+            pass
+
+    def _save_lost(self) -> None:
+        """A record for each missing run of a cell that ran at an earlier start and cannot now: the reason is in it."""
+        skipped, done = self.resolved.skipped, runs_done(self.result.manifest)
+        begun = {cell.name for cell in self.part.cells if cell.name in skipped and not cell.skipped}
+        for run in schedule(self.resolved.experiment, self.part.blocks, self.part.seed):
+            if run.cell in begun and run.name not in done:
+                what, step = "its cell cannot run here any more", "try: make images"
+                self._without_stack(run, MachineError(what, skipped[run.cell], step), {}, None)
+
+    def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
+        """False if the environment ends a gate. A trial that measured the host is repeated, last in its block."""
+        ahead, again = list(left), set[str]()
+        while ahead:
+            run = ahead.pop(0)
+            began, left_s = time.monotonic(), (len(self.runs) - len(self.done)) * self._pace_s() or None
+            self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
+            record = self._one(run)
+            if record.status == "infra_error" and self.resolved.gate:
+                return False
+            if probe_was_late(record) and run.name not in again:
+                self.on_event(Progress("repeat", f"{run.cell}, last in its block: {record.reason}"))
+                again.add(run.name)
+                ahead.insert(sum(each.block == run.block for each in ahead), run)
+                continue
+            self.done.add(run.name)
+            self.paces.append(time.monotonic() - began)
+        return True
+
+    def _more(self) -> list[ScheduledRun]:
+        """The runs of the blocks that a gate adds, on the stacks that are up."""
+        more = self.resolved.gate(self.result) if self.resolved.gate else 0
+        before = self.part.blocks
+        self.part = self.result.note(blocks=before + more)
+        self.runs = self._every_run()
+        left = [run for run in self.runs if run.block > before]
+        if left:
+            self.on_event(MoreBlocks(before, more, len(left) * self._pace_s()))
+        return left
+
+    def _pace_s(self) -> float:
+        """Seconds per run, averaged over the last ones."""
+        recent = self.paces[-20:]
+        return sum(recent) / len(recent) if recent else 0.0
+
+    def _every_run(self) -> list[ScheduledRun]:
+        """Every run of every block that can run here; more blocks only add to it."""
+        return runs_left(replace(self.resolved, blocks=self.part.blocks), self.part.seed)
+
+    def note_overhead(self, wall_s: float) -> None:
+        """Notes the overhead for the next estimate, only if this start has completed every run."""
+        if not self.runs or self.loaded < len(self.runs):
+            return
+        spent_s = wall_s - load_s(self.resolved, self.runs)
+        estimated_s = overhead_s(self.resolved, self.runs)
+        self.result.note(overhead_s=round(spent_s, 1), estimated_overhead_s=round(estimated_s, 1))
+
+    def _all_up(self, left: Sequence[ScheduledRun]) -> bool:
+        """Starts all stacks before the first slice; one that fails is tried again by its runs, or ends a gate."""
+        first_runs = {run.stack: run for run in reversed(left)}
+        for stack in sorted(first_runs):
+            self.on_event(Progress("start", stack))
+            try:
+                self.stacks.ready(stack)
+            except MachineError as error:
+                self.stacks.need_engine()
+                self.on_event(Progress("start", f"{stack}: {error.what}"))
+                if self.resolved.gate:
+                    self._without_stack(first_runs[stack], error, {}, None)
+                    return False
+        return True
+
+    def _one(self, run: ScheduledRun) -> Record:
+        """A run that leaves a record, whatever its outcome; none if the engine is gone: the run is then repeated."""
+        stack: RunningStack | None = None
+        try:
+            stack = self._ready(run)
+            if run.block and run.block not in self.checked:
+                self._check_host(run.block, stack)
+            record = self._compared(run, self._measured(run, stack))
+        except SandboxError as error:
+            dead = dead_soon(stack) if stack else {}
+            if not dead and not isinstance(error, MachineError):
+                raise
+            if stack is None:
+                self.stacks.need_engine()
+            record = self._without_stack(run, error, dead, stack)
+        if record.status == "interrupted":
+            raise KeyboardInterrupt
+        if is_broken(record):
+            self.stacks.discard(run.stack)
+            self.machines.pop(run.stack, None)
+        return record
+
+    def _ready(self, run: ScheduledRun) -> RunningStack:
+        """The run's stack. At depth ``restart`` it is the only one up, and was started for this block."""
+        if self.resolved.experiment.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
+            self.stacks.discard_all()
+            self.stack_of_block = (run.stack, run.block)
+        return self.stacks.ready(run.stack)
+
+    def _without_stack(
+        self, run: ScheduledRun, error: SandboxError, dead: Mapping[str, str], stack: RunningStack | None
+    ) -> Record:
+        """The record of a run whose stack was unavailable, or had died before it; with the logs of what failed."""
+        reason = death_message(dead) or f"{error.what}: {error.known}"
+        folder, files = self.result.start_run(run.cell, run.block), dict[str, str]()
+        if isinstance(error, NotReadyError):
+            reason, files = error.what, {f"log_{error.node}": f"logs/{error.node}.log"}
+            (folder / "logs").mkdir()
+            (folder / "logs" / f"{error.node}.log").write_text("\n".join(error.log) + "\n", encoding="utf-8")
+        elif stack is not None:
+            files = logs_of(stack, folder)
+        asked, name, profile = self._asked(run), self.result.path.name, run.of.change.expression
+        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, now(), files)
+        self.result.save(record, frozenset())
+        return record
+
+    def _check_host(self, block: int, stack: RunningStack) -> None:
+        client = next(node.name for node in stack.nodes() if node.kind == "client")
+        self.on_event(Progress("host check", f"block {block}"))
+        try:
+            figures = ask_script(stack, client, in_client.__name__, "host_check", None)
+        except TimeoutError as late:
+            raise MachineError("the host check did not end", str(late), "try: make doctor") from late
+        self.result.note(host_checks=[*part_of(self.result).host_checks, HostCheck(block=block, **figures)])
+        self.checked.add(block)
+
+    def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
+        opening = open_stack(stack, self._asked(run), self.on_event)
+        if opening.down_at_start:
+            raise MachineError("its stack is incomplete", death_message(opening.down_at_start), "try: make doctor")
+        opened = open_run(opening, self.result, run.cell, run.block, now())
+        opened.environment = self.machines.get(run.stack, opened.environment)
+        record = execute(opened, self.result)
+        self.machines[run.stack] = record.environment
+        self.loaded += record.status == "ok"
+        return record
+
+    def _compared(self, run: ScheduledRun, record: Record) -> Record:
+        """The record; ``failed`` if its variant is not configured as asked for."""
+        if record.status != "ok":
+            return record
+        refused = not_in_effect(split_assignments(run.of.assignments), record.variables)
+        if refused:
+            return self._failed(record, f"SET is not in effect: {'; '.join(map(refusal, refused))}")
+        if run.stack not in self.variables:  # cells that came before their baseline are compared with it now
+            self._compare_earlier()
+        return self._failed_if_unlike(record)
+
+    def _compare_earlier(self) -> None:
+        """Reads the variables of every variant with a good record, and compares all saved records."""
+        records, _ = self.result.readable_records()
+        for record in records:
+            if record.status == "ok":
+                self.variables.setdefault(self.stack_of_cell[record.cell], record.variables)
+        for record in records:
+            self._failed_if_unlike(record)
+
+    def _failed_if_unlike(self, record: Record) -> Record:
+        baseline = self.must_be_like[record.cell]
+        if baseline not in self.variables or record.status != "ok":
+            return record
+        planned = [self.part.planned.get(name, {}) for name in (baseline, self.stack_of_cell[record.cell])]
+        wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
+        if not wrong:
+            return record
+        text = "; ".join(map(str, wrong[:3]))
+        return self._failed(record, f"unexpected configuration difference between variants: {text}")
+
+    def _failed(self, record: Record, reason: str) -> Record:
+        failed = record.model_copy(update={"status": "failed", "reason": reason})
+        self.result.save(failed, frozenset())
+        return failed
+
+    def _asked(self, run: ScheduledRun) -> BenchRequest:
+        """Its load: every variant of a block draws the same rows, another block others."""
+        seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
+        return replace(self.resolved.cells[run.of.name].load, seed=seed)
+
+
+@dataclass
+class _MatrixProgress:
+    """Passes events on, and keeps track of the matrix's progress."""
+
+    on_event: Callable[[MatrixEvent], None]
+    done: int = 0
+    runs: int = 0
+
+    def __call__(self, event: MatrixEvent) -> None:
+        if isinstance(event, Advance):
+            self.done, self.runs = event.done, event.runs
+        self.on_event(event)
+
+    @property
+    def interrupted(self) -> SandboxError:
+        return SandboxError(
+            f"interrupted after {self.done} of {self.runs} runs" if self.runs else "interrupted before the first run",
+            "every run that ended is saved, and every stack of the matrix is removed",
+            "try: the same command again   (it resumes from there)",
+            ExitCode.INTERRUPTED,
+        )
+
+
+def start(
+    resolved: Resolved,
+    results: Path,
+    on_event: Callable[[MatrixEvent], None],
+    note: Callable[[str], None],
+    progress: Callable[[], AbstractContextManager[OnEvent]],
+) -> ResultFolder:
+    """Runs the experiment on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
+
+    Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of saved runs.
+    """
+    docker, at = Docker(), _MatrixProgress(on_event)
+    prefix = f"matrix-{resolved.experiment.key[:6]}"
+    starter = StackStarter(progress, docker)
+    pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)
+    wait = "another command is running the same matrix; waiting for it"
+    try:
+        with locked(f"matrix-{resolved.experiment.key}", lambda: note(wait), LOCK_PATIENCE_S), measuring(note):
+            maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
+            starter.begin_alike(resolved.runnable_stacks, maker)
+            return run_matrix(resolved, pool, results, at)
+    except KeyboardInterrupt:
+        raise at.interrupted from None
+    except MachineError as error:
+        if not at.runs:
+            raise
+        known = f"{error.known}; {at.done} of {at.runs} runs are saved"
+        goes_on = "" if resolved.gate else " (it resumes from there)"
+        raise MachineError(error.what, known, f"{error.next_step}; then the same command again{goes_on}") from error
+    except SandboxError as error:
+        if error.exit_code is not ExitCode.INTERRUPTED:
+            raise
+        raise at.interrupted from None  # while a stack was starting, whose error knows only that stack

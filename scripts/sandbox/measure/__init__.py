@@ -1,0 +1,1 @@
+"""One measurement: what a bench and a trial share, and the bench."""

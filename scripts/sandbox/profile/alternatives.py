@@ -1,0 +1,119 @@
+"""PURE: what works on a machine where an image of a profile is unavailable."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice, product
+
+from sandbox.core.errors import SandboxError
+from sandbox.profile.grammar import Term, parse
+from sandbox.profile.images import Availability, Catalog, ImageChoice, choose_image, series_versions, version_key
+from sandbox.profile.library import Component, Library
+from sandbox.profile.plan import Plan
+from sandbox.profile.planner import make_plan
+
+_TRIES = 50
+
+
+def working_components(library: Library, available: Availability) -> list[str]:
+    """Components whose image is available here in some series, by name."""
+    return [name for name in library.components.names() if name != "client" and _series(name, library, available)]
+
+
+def nearest_working_profile(plan: Plan, library: Library, available: Availability) -> str | None:
+    """The profile with each unavailable term replaced by a similar one, or left out; None if nothing works."""
+    missing = {node.component.name for node in plan.unavailable()}
+    choices = [_replacements(term, missing, plan, library, available) for term in parse(plan.profile)]
+    for terms in islice(product(*choices), _TRIES):
+        profile = "+".join(term.text for term in terms if term is not None)
+        if profile and _works(profile, plan, library, available):
+            return profile
+    return None
+
+
+def _works(profile: str, plan: Plan, library: Library, available: Availability) -> bool:
+    try:
+        return not make_plan(replace(plan.request, profile=profile), library, available).unavailable()
+    except SandboxError:
+        return False
+
+
+def _replacements(
+    term: Term, missing: set[str], plan: Plan, library: Library, available: Availability
+) -> list[Term | None]:
+    """The term itself if it can stay.
+
+    Else another version or series, then a similar term, then (not for a database) nothing.
+    """
+    if term.name in library.settings:
+        return [term, None]
+    if term.name not in missing:
+        return [term]
+    component = library.components.get(term.name)
+    versions = _nearest_versions(term, plan, library.catalog, available)
+    found: list[Term | None] = [_with_version(term, term.name, version) for version in versions]
+    found += [
+        _with_version(term, name, series)
+        for name in [term.name, *_like(component, library)]
+        for series in _series(name, library, available)[:1]
+    ]
+    return found if component.spec.attaches is None else [*found, None]
+
+
+def _with_version(term: Term, name: str, version: str | None) -> Term:
+    text = f"{name}{term.count or ''}" + (f"@{version}" if version else "")
+    return Term(name, term.count, version, text)
+
+
+def _nearest_versions(term: Term, plan: Plan, catalog: Catalog, available: Availability) -> list[str]:
+    """Where a term asks for an exact version: the others of its series, the nearest first."""
+    choices = [node.choice for node in plan.unavailable() if node.component.name == term.name]
+    if not choices or not term.version or not choices[0].exact:
+        return []
+    wanted = version_key(choices[0].exact)
+    there = possible_versions(choices[0], catalog, available)
+
+    def distance(version: str) -> tuple[list[int], int]:
+        pairs = zip(version_key(version), wanted, strict=False)
+        numbers = [abs(number - other) for number, other in pairs]
+        return numbers, len(version)  # a version before the packages of it
+
+    return sorted(there, key=distance)
+
+
+def possible_versions(choice: ImageChoice, catalog: Catalog, available: Availability) -> dict[str, str]:
+    """The exact versions of a choice's series that are available, the newest first → where from."""
+    known = series_versions(catalog, choice.key, choice.series, available)
+    published = known.published if available.registry() else ()
+    found = dict.fromkeys(published, "published")
+    found |= dict.fromkeys(known.buildable, "can be built here")
+    found |= dict.fromkeys(known.here, "here")
+    return {version: found[version] for version in sorted(found, key=version_key, reverse=True)}
+
+
+def versions_text(choice: ImageChoice, catalog: Catalog, available: Availability) -> str:
+    """One clause about them: ``of mariadb 10.11 there are 10.11.19 (here), 10.11.18 (published)``."""
+    found = possible_versions(choice, catalog, available)
+    listed = ", ".join(f"{version} ({where})" for version, where in found.items())
+    verb = "is" if len(found) == 1 else "are"
+    return f"of {choice.key} {choice.series} there {verb} {listed or 'none'}"
+
+
+def _like(component: Component, library: Library) -> Iterator[str]:
+    """Components of the same kind and topology, the same family first."""
+    spec = component.spec
+    others = [library.components.get(name) for name in library.components.names() if name != component.name]
+    same = [each for each in others if (each.spec.kind, each.spec.topology) == (spec.kind, spec.topology)]
+    return (each.name for each in sorted(same, key=lambda each: each.spec.family != spec.family))
+
+
+def _series(name: str, library: Library, available: Availability) -> list[str | None]:
+    """Series in which a component is available here; None stands for its default, which comes first."""
+    image = library.components.get(name).spec.image
+    if image not in library.catalog.images:
+        return []
+    others = reversed(library.catalog.images[image].series)
+    return [
+        series
+        for series in (None, *others)
+        if choose_image(library.catalog, image, series, available).source != "unavailable"
+    ]

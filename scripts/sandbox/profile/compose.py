@@ -1,0 +1,201 @@
+"""Plan → the one Compose file that is the stack."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from sandbox.profile.files import NodeFile, image_user, node_files, started_as, supervised
+from sandbox.profile.library import deep_merge
+from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
+from sandbox.profile.plan import Node, Plan
+from sandbox.profile.questions import PROBE, about
+from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render
+
+
+@dataclass
+class _File:
+    """What the services of the Compose file share, while it is built."""
+
+    configs: dict[str, str] = field(default_factory=dict)
+    volumes: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def plan_hash(plan: Plan) -> str:
+    """Twelve hex digits that identify a stack's content: the file with placeholders, and the user's files."""
+    body = json.dumps(_document(plan, PLACEHOLDER, {}), sort_keys=True)
+    extra = plan.request.init.sha256 if plan.request.init else ""
+    return hashlib.sha256((body + extra).encode()).hexdigest()[:12]
+
+
+def compose_document(plan: Plan, secrets: Secrets, identity: Identity, restored: str | None = None) -> dict[str, Any]:
+    """The Compose file as data: self-contained, labelled, private.
+
+    ``restored``: key of the snapshot that fills the servers' volumes; the servers then set new passwords themselves.
+    """
+    labels = {
+        "sandbox.stack": PROJECT,
+        "sandbox.checkout": identity.checkout,
+        "sandbox.profile": plan.profile,
+        "sandbox.plan": plan_hash(plan),
+        "sandbox.inputs": _literal(json.dumps(inputs(plan))),
+    }
+    labels |= {"sandbox.restored": restored} if restored else {}
+    return {"name": identity.project, **_document(plan, secrets, labels, restored is not None)}
+
+
+def inputs(plan: Plan) -> dict[str, Any]:
+    """What the user changed in addition to the profile; files by name and hash."""
+    request = plan.request
+    given = {"assignments": list(request.assignments), "cpus": request.cpus, "memory": request.memory}
+    given |= {"cpuset": request.cpuset} if request.cpuset else {}
+    given |= {"disk": request.disk} if request.disk else {}
+    given |= {"image": request.image} if request.image else {}
+    for kind, file in (("cnf", request.cnf), ("init", request.init)):
+        given |= {f"{kind}_name": file.name, f"{kind}_sha256": file.sha256} if file else {}
+    return given
+
+
+def compose_text(document: Mapping[str, Any]) -> str:
+    """The Compose file as YAML; multi-line texts as literal blocks, for readability."""
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=150, allow_unicode=True)
+
+
+def _document(plan: Plan, secrets: Secrets, labels: dict[str, str], restored: bool = False) -> dict[str, Any]:
+    file = _File()
+    contexts = {node.name: node_context(plan, node, secrets) for node in plan.nodes}
+    services = {node.name: _service(file, plan, node, contexts, labels, restored) for node in plan.nodes}
+    labelled = {"labels": labels} if labels else {}
+    networks: dict[str, Any] = {"stack": {"internal": True, **labelled}}
+    if any(group.external for group in plan.groups):
+        networks["outside"] = dict(labelled)
+    return {
+        "services": services,
+        "networks": networks,
+        "volumes": {name: {**(body or {}), **labelled} for name, body in file.volumes.items()},
+        "configs": {name: {"content": _literal(content)} for name, content in file.configs.items()},
+    }
+
+
+def _service(
+    file: _File, plan: Plan, node: Node, contexts: Mapping[str, Any], labels: dict[str, str], restored: bool
+) -> dict[str, Any]:
+    context = contexts[node.name]
+    where = f"compose/{node.component.name}"
+    declared = node.component.services[node.service]
+    for _, variant in node.applied:
+        declared = deep_merge(declared, variant.service)
+    body = _escaped(render(declared, context, where))
+    own = node_files(plan, node, contexts, body.pop("configs", []), restored)
+    mounts = [_mount(file, node, each) for each in own]
+    volumes = [_volume(file, node, entry, plan.request.disk) for entry in body.pop("volumes", [])]
+    volumes += _from_client(file, plan, node)
+    outside = node.kind == "client" and any(group.external for group in plan.groups)
+    networks = ["stack", "outside"] if outside else ["stack"]  # only such a client can reach the outside
+    service: dict[str, Any] = {"image": node.image, "hostname": node.name, "networks": networks}
+    service |= {"restart": "no", "cpu_shares": CPU_SHARES, "stop_grace_period": f"{node.component.spec.grace_s}s"}
+    limits = {"cpus": plan.request.cpus, "cpuset": plan.request.cpuset, "mem_limit": plan.request.memory}
+    service |= {name: value for name, value in limits.items() if value and node.is_server}
+    service |= body
+    service |= _started(node, context, service.get("entrypoint", []))
+    service |= {"configs": mounts} if mounts else {}
+    service |= {"volumes": volumes} if volumes else {}
+    if node.ready is not None and node.ready.via == "self":
+        service.setdefault("healthcheck", _healthcheck(node))
+    if labels:
+        service["labels"] = {
+            **labels,
+            "sandbox.node": node.name,
+            "sandbox.kind": node.kind,
+            "sandbox.about": _literal(json.dumps(about(plan, node, context))),
+            **body.get("labels", {}),
+        }
+    return service
+
+
+def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
+    """How a service starts. ``own``: the words that its fragment gives; a server's image has its own after them."""
+    user, words = image_user(node), list(own)
+    if node.is_server:
+        words += _escaped(render(node.component.spec.entrypoint, context, f"compose/{node.component.name}"))
+    if user:
+        words = started_as(user, words)
+    if node.is_server:
+        words = supervised(words)
+    return ({"user": "root"} if user else {}) | ({"entrypoint": words} if words else {})
+
+
+def _healthcheck(node: Node) -> dict[str, Any]:
+    return {
+        "test": ["CMD", "/bin/sh", PROBE, "ready"],
+        "interval": "10s",
+        "timeout": "5s",
+        "retries": 3,
+        "start_period": f"{node.component.spec.timeout_s}s",
+    }
+
+
+def _mount(file: _File, node: Node, own: NodeFile) -> dict[str, Any]:
+    name = own.source
+    if file.configs.setdefault(name, own.content) != own.content:  # another node has other content under this name
+        name = f"{node.name}-{own.source.removeprefix(f'{node.component.name}-')}"
+        if file.configs.setdefault(name, own.content) != own.content:
+            raise AssertionError(f"{name} has two contents")
+    mount: dict[str, Any] = {"source": name, "target": own.target, "mode": _Octal(own.mode)}
+    return mount | ({"uid": own.owner[0], "gid": own.owner[1]} if own.owner else {})
+
+
+def _volume(file: _File, node: Node, entry: str, disk: str | None) -> str:
+    name, target = entry.split(":", 1)
+    body = dict(node.component.volumes.get(name) or {})
+    scope = body.pop("x-scope", "node")
+    owner = {"node": node.name, "database": node.watches, "group": f"{node.component.name}-{node.group_index}"}[scope]
+    full = f"{owner}-{name}"
+    own_disk = {DISK: disk} if disk and node.is_server and target == DATA_DIRECTORY else {}
+    file.volumes[full] = file.volumes.get(full, {}) | body | own_disk
+    return f"{full}:{target}"
+
+
+def _from_client(file: _File, plan: Plan, node: Node) -> list[str]:
+    """Mounts of folders of the client's image: volumes, filled by the engine when it creates the client's container."""
+    is_client = node.kind == "client"
+    users = plan.nodes if is_client else (node,)
+    folders = {folder for each in users for _, variant in each.applied for folder in variant.from_client}
+    names = {folder: f"{plan.client.name}-{folder.rpartition('/')[2]}" for folder in sorted(folders)}
+    file.volumes.update({name: {} for name in names.values()})
+    return [f"{name}:{folder}{'' if is_client else ':ro'}" for folder, name in names.items()]
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", "$$")
+
+
+def _escaped(value: Any) -> Any:
+    """``$`` doubled in every string: Compose must interpolate only the project's name."""
+    if isinstance(value, str):
+        return _literal(value)
+    if isinstance(value, Mapping):
+        return {key: _escaped(item) for key, item in value.items()}
+    return [_escaped(item) for item in value] if isinstance(value, list) else value
+
+
+class _Octal(int):
+    """A file mode, printed in octal."""
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Block style for multi-line texts; no aliases, so that every service can be read on its own."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  (the signature is the library's)
+        return True
+
+
+def _text(dumper: Any, text: str) -> Any:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Octal, lambda dumper, mode: dumper.represent_scalar("tag:yaml.org,2002:int", f"0{mode:o}"))

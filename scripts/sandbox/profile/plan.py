@@ -1,0 +1,254 @@
+"""The Plan: groups and nodes of a stack, before any of it exists."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sandbox.profile.images import ImageChoice, at_least
+from sandbox.profile.library import Component, Kind, Probe, Variant, deep_merge
+from sandbox.profile.names import MEMBERS
+
+
+@dataclass(frozen=True)
+class Node:
+    """One container of the planned stack; the templates of its component see it as ``node``."""
+
+    name: str
+    index: int
+    service: str
+    component: Component = field(repr=False)
+    term: str
+    kind: Kind
+    group_index: int | None
+    choice: ImageChoice
+    server_id: int | None = None
+    server_component: str = ""
+    watches: str | None = None
+    """Name of the database, for an auxiliary node created per database."""
+    ports: Mapping[str, int] = field(default_factory=dict)
+    memory_mb: int = 0
+    user: str | None = None
+    ready: Probe | None = None
+    role: Probe | None = None
+    base_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    applied: tuple[tuple[str, Variant], ...] = ()
+    """Settings in effect on this node, in the order of the profile."""
+    assignments: tuple[tuple[str, str], ...] = ()
+    """``SET=`` pairs that apply to this node."""
+
+    @property
+    def admin_ports(self) -> list[str]:
+        """Names of its ports that take no load; an auxiliary node has none."""
+        return [name for name in self.component.spec.admin_ports if name in self.ports]
+
+    @property
+    def load_ports(self) -> list[str]:
+        """Names of its ports that ``VIA=`` can name."""
+        return [name for name in self.ports if name not in self.admin_ports]
+
+    @property
+    def image(self) -> str:
+        """Image reference."""
+        return self.choice.reference
+
+    @property
+    def series(self) -> str:
+        """Series in the catalog, such as ``10.11``."""
+        return self.choice.series
+
+    @property
+    def version(self) -> str:
+        """Exact version as far as the catalog knows it."""
+        return self.choice.version
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is a database server: of the database term or a replica."""
+        return self.kind in ("database", "replica")
+
+    @property
+    def host_of(self) -> str | None:
+        """Name of the database on whose host it stands; None where it has a host of its own."""
+        auxiliary = self.component.spec.auxiliary.get(self.service)
+        return self.watches if auxiliary and auxiliary.shares_host else None
+
+    @cached_property
+    def settings(self) -> frozenset[str]:
+        """Names of the settings in effect on this node."""
+        return frozenset(name for name, _ in self.applied)
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """The component's options, with those of the settings merged over them."""
+        merged = dict(self.base_options)
+        for _, variant in self.applied:
+            merged = deep_merge(merged, variant.options)
+        return merged
+
+    @property
+    def uid(self) -> str:
+        """User id that must be able to read the files mounted only for this node."""
+        return (self.user or "0:0").split(":")[0]
+
+    @property
+    def gid(self) -> str:
+        """Group id that goes with ``uid``."""
+        return (self.user or "0:0").split(":")[1]
+
+    def at_least(self, since: str) -> bool:
+        """Whether this node's version is ``since`` or newer."""
+        return at_least(self.version, since)
+
+    def assigned(self, name: str, otherwise: object) -> object:
+        """Value that SET= gives a variable on this node, else ``otherwise``; ``-`` and ``_`` are the same."""
+        given = {key.replace("-", "_").lower(): value for key, value in self.assignments}
+        return given.get(name, otherwise)
+
+    def has_certificate(self, signed_by: str) -> bool:
+        """Whether it gets a certificate of this kind."""
+        given = self.component.spec.certificate
+        return given is not None and given.signed_by == signed_by and self.at_least(given.since or "0")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A database term with everything attached to it."""
+
+    index: int
+    component: str
+    topology: str
+    family: str
+    databases: tuple[Node, ...]
+    replicas: tuple[Node, ...] = ()
+    proxies: tuple[Node, ...] = ()
+    settings: tuple[str, ...] = ()
+    external: str | None = None
+
+    @property
+    def database_names(self) -> list[str]:
+        """Names of the nodes of the database term."""
+        return [node.name for node in self.databases]
+
+    @property
+    def replica_names(self) -> list[str]:
+        """Names of the asynchronous replicas."""
+        return [node.name for node in self.replicas]
+
+    @property
+    def servers(self) -> tuple[Node, ...]:
+        """Databases, then replicas."""
+        return self.databases + self.replicas
+
+    def behind(self, proxy: Node) -> tuple[Node, ...]:
+        """The servers that a proxy of the group routes to."""
+        return self.databases if self.topology in proxy.component.spec.members_only else self.servers
+
+    @property
+    def every_member_writes(self) -> bool:
+        """Whether all its database nodes take writes at once, each with all data."""
+        return self.topology == "galera" or (self.topology == "gr" and "multi-primary" in self.settings)
+
+    @property
+    def first(self) -> str:
+        """Name of the first database node: the source at first start."""
+        return self.databases[0].name
+
+
+@dataclass(frozen=True, slots=True)
+class UserFile:
+    """A file the user handed in (``CNF=``, ``INIT=``): its base name, content and sha256."""
+
+    name: str
+    content: str
+    """Bytes that are no text are kept, as `surrogateescape` keeps them."""
+    sha256: str
+
+    @property
+    def raw(self) -> bytes:
+        """The content byte by byte."""
+        return self.content.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """The user's request, before it is parsed."""
+
+    profile: str
+    assignments: tuple[str, ...] = ()
+    cnf: UserFile | None = None
+    init: UserFile | None = None
+    cpus: str | None = None
+    memory: str | None = None
+    external: str | None = None
+    cpuset: str | None = None
+    """CPUs that each database node may use, such as ``0-1``."""
+    disk: str | None = None
+    """File system and size of each data directory's own disk, such as ``ext4:4g``; None: the engine's disk."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(node, version) of those that were upgraded since: another one than their term's."""
+    image: str | None = None
+    """Image override for the first server: local reference or ``sha256:…``; it honours the same contract."""
+
+
+def memory_mb(amount: str) -> int:
+    """An amount of memory in Docker's notation (``512m``, ``2g``, bytes without a letter), in MiB."""
+    number = amount.lower().removesuffix("b")
+    letter = number[-1:] if number[-1:].isalpha() else ""
+    return int(number.removesuffix(letter)) * {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}[letter] // (1 << 20)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned stack. ``nodes`` holds every container; groups refer to the same objects."""
+
+    request: PlanRequest
+    profile: str
+    groups: tuple[Group, ...]
+    nodes: tuple[Node, ...]
+
+    @property
+    def databases(self) -> tuple[Node, ...]:
+        """Every database server of the stack: members and replicas of all groups."""
+        return tuple(node for node in self.nodes if node.is_server)
+
+    @property
+    def client(self) -> Node:
+        """The client node, which sends the load and the queries."""
+        return next(node for node in self.nodes if node.kind == "client")
+
+    @property
+    def memory_mb(self) -> int:
+        """Estimated memory of the stack, MiB."""
+        return sum(node.memory_mb for node in self.nodes)
+
+    def node(self, name: str) -> Node:
+        """Node by name. Raises KeyError if the stack has no such node."""
+        return {node.name: node for node in self.nodes}[name]
+
+    def group_of(self, node: Node) -> Group | None:
+        """The group a node belongs to; None for a node that watches the whole stack."""
+        return None if node.group_index is None else self.groups[node.group_index - 1]
+
+    def unavailable(self) -> list[Node]:
+        """Nodes whose image is unavailable: not local, and it can be neither pulled nor built here."""
+        return [node for node in self.nodes if node.choice.source == "unavailable"]
+
+
+def entry_words(plan: Plan) -> frozenset[str]:
+    """The words that ``VIA=`` accepts before a server can be asked: names of nodes and terms, ports, possible roles."""
+    nodes = [node for node in plan.nodes if node.ports and (node.is_server or node.kind == "proxy")]
+    externals = [f"external{group.index}" for group in plan.groups if group.external]
+    words = {*externals, "writer", *(["external"] if externals else [])}
+    if len(plan.databases) > 1:
+        words.add("reader")
+    if any(group.every_member_writes for group in plan.groups):
+        words.add(MEMBERS)
+    return frozenset(words.union(*(_words_of(node) for node in nodes)))
+
+
+def _words_of(node: Node) -> set[str]:
+    """An auxiliary node is reached only by its own name, not by its component's term."""
+    terms = {node.term, node.component.name} if node.service == node.component.name else set()
+    names = {node.name, *terms}
+    return names | {f"{name}:{port}" for name in names for port in node.load_ports}

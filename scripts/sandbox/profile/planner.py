@@ -1,0 +1,372 @@
+"""Terms → Plan: which nodes, of which images, in which groups."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, nearest
+from sandbox.profile import apply
+from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
+from sandbox.profile.images import Availability, ImageChoice, ImageSource, at_least, choose_image
+from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
+from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
+from sandbox.profile.proposals import Search
+from sandbox.profile.refusal import Change, ProfileError, instead, only, unchanged, without, without_last
+from sandbox.profile.templates import render_text
+
+
+@dataclass
+class _Draft:
+    """One group while its terms are read."""
+
+    term: Term
+    component: Component
+    members: list[tuple[Term, Component]] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+
+
+def make_plan(request: PlanRequest, library: Library, available: Availability) -> Plan:
+    """The plan of a profile.
+
+    Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and a profile that plans.
+    """
+    try:
+        return _planned(request, library, available)
+    except ProfileError as refusal:
+        plans = Search(
+            plan=lambda other: _planned(other, library, available),
+            texts=lambda profile: [term.text for term in _expand(parse(profile), library)],
+        )
+        plans.propose(refusal, PlanRequest(request.profile, external=request.external))
+        raise
+
+
+def _planned(request: PlanRequest, library: Library, available: Availability) -> Plan:
+    """The plan of a profile. Raises SandboxError; the next step of a ProfileError proposes nothing yet."""
+    terms = _expand(parse(request.profile), library)
+    drafts, watchers = _read_terms(terms, library)
+    if request.external and not any(draft.component.spec.kind == "external" for draft in drafts):
+        what = "EXTERNAL= is given, but the profile has no term 'external'"
+        known = "EXTERNAL is the address of the server that the term 'external' stands for"
+        raise ProfileError(what, known, only("external"), external=request.external)
+    builder = _Builder(library, available, dict(request.versions))
+    groups = tuple(builder.group(index, draft, request) for index, draft in enumerate(drafts, 1))
+    servers = [node for group in groups for node in group.servers]
+    watching = [node for term in watchers for node in builder.stack_wide(term, servers)]
+    client = builder.stack_wide(Term("client", None, None, "client"), servers)
+    nodes = (
+        [node for group in groups for node in (*group.servers, *group.proxies)] + builder.auxiliary + watching + client
+    )
+    profile = "+".join(term.text for term in terms)
+    made = _with_memory(Plan(request, profile, groups, tuple(nodes)))
+    return apply.assignments(_with_image_override(made, available) if request.image else made)
+
+
+def _with_memory(plan: Plan) -> Plan:
+    """The plan with MEMORY= as the limit of each database node. Raises SandboxError (exit 2) if it is too little."""
+    if not plan.request.memory:
+        return plan
+    limit_mb = memory_mb(plan.request.memory)
+    for node in plan.databases:
+        if limit_mb < node.memory_mb / 2:
+            what = f"MEMORY={plan.request.memory} is too little for {node.name}"
+            known = f"{node.component.name} takes about {node.memory_mb} MiB with its defaults"
+            enough_mb = max(each.memory_mb for each in plan.databases)
+            raise ProfileError(what, known, unchanged, memory=f"{enough_mb}m")
+    return apply.map_nodes(plan, lambda node: replace(node, memory_mb=limit_mb) if node.is_server else node)
+
+
+def _with_image_override(plan: Plan, available: Availability) -> Plan:
+    """The plan with the image override on every server that has the first server's image: never pulled, never built.
+
+    An image ID (``sha256:…``) is assumed to be local: it can only come from the engine.
+    """
+    if not plan.databases:
+        known = f"the profile {plan.profile} starts no database server"
+        raise ProfileError(f"IMAGE={plan.request.image} replaces nothing", known, only("mysql@9.7"))
+    replaced, reference = plan.databases[0].choice, plan.request.image or ""
+    here = reference.startswith("sha256:") or reference in available.local
+    source: ImageSource = "local" if here else "unavailable"
+    given = replace(replaced, reference=reference, source=source, origin="given", exact=None)
+    same = {node.name for node in plan.databases if node.choice.reference == replaced.reference}
+    return apply.map_nodes(plan, lambda node: replace(node, choice=given) if node.name in same else node)
+
+
+def _expand(terms: Iterable[Term], library: Library) -> list[Term]:
+    """Named profiles replaced by the terms they stand for, aliases by the components' names."""
+    known = {*library.components.names(), *library.settings}
+    expanded: list[Term] = []
+    for term in terms:
+        named = library.named.get(term.name)
+        if named and (term.count or term.version):
+            what = f"the named profile '{term.name}' takes no count and no version"
+            raise ProfileError(what, f"it stands for {named.profile}", instead(term.text, term.name))
+        for each in parse(named.profile) if named else [term]:
+            name = each.name if each.name in known else library.components.aliases().get(each.name, each.name)
+            expanded.append(replace(each, name=name, text=name + each.text.removeprefix(each.name)))
+    return expanded
+
+
+def _read_terms(terms: list[Term], library: Library) -> tuple[list[_Draft], list[Term]]:
+    """Groups and watching terms; refuses misplaced terms."""
+    drafts: list[_Draft] = []
+    watchers: list[Term] = []
+    names = set(library.components.names())
+    for term in terms:
+        if term.name in library.settings:
+            _add_setting(term, drafts)
+        elif term.name in names and term.name != "client":
+            _add_component(term, library, drafts, watchers)
+        else:
+            _refuse_unknown(term, library)
+    if not drafts:
+        first = terms[0].text
+        known = f"'{first}' needs a database term before it"
+        raise ProfileError("the profile has no database", known, _after_a_database(terms[0]))
+    return drafts, watchers
+
+
+def _refuse_unknown(term: Term, library: Library) -> NoReturn:
+    words = library.words()
+    near = nearest(term.name, words)
+    changes = [instead(term.text, replace(term, name=near).in_version(term.version))] if near else []
+    raise ProfileError(f"unknown term '{term.text}'", did_you_mean(term.name, words), *changes)
+
+
+def _add_setting(term: Term, drafts: list[_Draft]) -> None:
+    if term.count or term.version:
+        known = f"'{term.name}' applies to the whole group before it"
+        what = f"'{term.text}': a setting takes no count and no version"
+        raise ProfileError(what, known, instead(term.text, term.name))
+    group = _group_before(term, drafts)
+    if term.name in group.settings:
+        known = f"once is enough: it applies to the whole group of '{group.term.text}'"
+        raise ProfileError(f"the setting '{term.name}' appears twice in one group", known, without_last(term.text))
+    group.settings.append(term.name)
+
+
+def _group_before(term: Term, drafts: list[_Draft]) -> _Draft:
+    if drafts:
+        return drafts[-1]
+    what = f"'{term.text}' comes before any database"
+    raise ProfileError(what, "it attaches to the group before it", _after_a_database(term))
+
+
+def _after_a_database(term: Term) -> Change:
+    """The profile with a database before a term that stands before all of them."""
+    return instead(term.text, "mysql", term.text)
+
+
+def _add_component(term: Term, library: Library, drafts: list[_Draft], watchers: list[Term]) -> None:
+    plain = library.components.get(term.name)
+    if term.count and not plain.countable:
+        what = f"'{term.text}': '{term.name}' takes no count"
+        raise ProfileError(what, "a stack has one of it", instead(term.text, term.name))
+    if plain.spec.attaches is None:
+        if plain.spec.kind == "external" and term.version:
+            what = f"'{term.text}': 'external' takes no version"
+            raise ProfileError(what, "it is the server that answers at EXTERNAL=", instead(term.text, term.name))
+        drafts.append(_Draft(term, plain))
+    elif plain.spec.attaches == "stack":
+        if any(watcher.name == term.name for watcher in watchers):
+            known = "it watches the whole stack: once is enough"
+            raise ProfileError(f"'{term.name}' appears twice", known, without_last(term.text))
+        watchers.append(term)
+    else:
+        group = _group_before(term, drafts)
+        _check_attachment(term, plain, group)
+        group.members.append((term, library.components.get(term.name, group.component.name)))
+
+
+def _check_attachment(term: Term, component: Component, group: _Draft) -> None:
+    base, name = component.spec.based_on, group.component.name
+    possible = component.spec.attaches_to or (sorted(base) if isinstance(base, dict) else None)
+    if possible is not None and name not in possible:
+        what = f"'{term.name}' cannot be attached to '{name}'"
+        changes = [instead(group.term.text, database) for database in possible]
+        raise ProfileError(what, f"it attaches to {', '.join(possible)}", *changes, last_resort=without(term.text))
+    if group.component.spec.topology == "single" and (group.term.count or 1) > 1:
+        what = f"'{term.text}' cannot be attached to '{group.term.text}'"
+        known = f"'{group.term.text}' is {group.term.count} independent servers; one of them can be a source"
+        source = replace(group.term, count=None).in_version(group.term.version)
+        replicas = [] if term.name == "replica" else [f"replica{(group.term.count or 2) - 1}"]
+        raise ProfileError(what, known, instead(group.term.text, source, *replicas))
+
+
+class _Builder:
+    """Numbers nodes and gives each its image; numbers run through the whole stack."""
+
+    def __init__(self, library: Library, available: Availability, versions: Mapping[str, str]) -> None:
+        """``versions``: of nodes that have another one than their term's."""
+        self.library, self.available, self.versions = library, available, versions
+        self.counts: Counter[str] = Counter()
+        self.server_ids = 0
+        self.auxiliary: list[Node] = []
+
+    def group(self, index: int, draft: _Draft, request: PlanRequest) -> Group:
+        """A group with its nodes; its settings checked and applied."""
+        spec, name = draft.component.spec, draft.component.name
+        external = request.external if spec.kind == "external" else None
+        if spec.kind == "external" and not external:
+            what = "the term 'external' needs an address"
+            raise ProfileError(what, f"EXTERNAL={ADDRESS_EXAMPLE}", unchanged, external=ADDRESS_EXAMPLE)
+        if external:
+            external_address(external)  # refused before anything starts
+        count = draft.term.count or spec.count
+        databases = [] if external else self._nodes(draft.term, draft.component, count, index, draft.term.version)
+        topology, family = spec.topology or "external", spec.family or "mysql"
+        group = Group(
+            index, name, topology, family, tuple(databases), settings=tuple(draft.settings), external=external
+        )
+        for term, component in draft.members:
+            version = term.version or self._followed_version(component, group)
+            nodes = self._nodes(term, component, term.count or component.spec.count, index, version)
+            group = _with_attached(group, component, tuple(nodes))
+        for term, component in draft.members:
+            _check_company(term, component, draft)
+            _check_servers(term, component, group)
+        group = apply.proofs_of_needs(apply.settings(group, self.library))
+        for _, component in draft.members:
+            own = [node for node in (*group.replicas, *group.proxies) if node.component.name == component.name]
+            self.auxiliary += self._auxiliary(component, group, own, group.servers)
+        return group
+
+    def stack_wide(self, term: Term, servers: list[Node]) -> list[Node]:
+        """Nodes of a term that watches the whole stack, including its auxiliary nodes."""
+        component = self.library.components.get(term.name)
+        nodes = self._nodes(term, component, 1, None, term.version)
+        return nodes + self._auxiliary(component, None, nodes, servers)
+
+    def _followed_version(self, component: Component, group: Group) -> str | None:
+        """The group's version, if the component follows it and the catalog has it."""
+        if not group.databases or not component.spec.image:
+            return None
+        first = group.databases[0].choice
+        follows = component.spec.version_from == "group" or component.spec.kind == "replica"
+        image = self.library.catalog.image(component.spec.image)
+        if not follows or first.series not in image.series:
+            return None
+        same_image = component.spec.image == first.key
+        return first.exact if same_image and first.exact else first.series
+
+    def _nodes(
+        self, term: Term, component: Component, count: int, group: int | None, version: str | None
+    ) -> list[Node]:
+        spec = component.spec
+        choice = self._choice(term, component, version)
+        based_on = spec.based_on if spec.kind == "replica" and isinstance(spec.based_on, str) else component.name
+        nodes = []
+        for _ in range(count):
+            node = self._node(component, component.name, spec, term.text, group, choice)
+            node = self._upgraded(term, node)
+            self.server_ids += node.is_server
+            number = self.server_ids if node.is_server else None
+            nodes.append(replace(node, server_id=number, server_component=based_on, role=spec.role))
+        return nodes
+
+    def _choice(self, term: Term, component: Component, version: str | None) -> ImageChoice:
+        """The image of a term. Raises ProfileError for a version that it has not, or that does not work."""
+        key = component.spec.image or term.name
+        try:
+            choice = choose_image(self.library.catalog, key, version, self.available)
+        except SandboxError as problem:
+            if problem.exit_code is not ExitCode.BAD_INPUT:
+                raise
+            default = self.library.catalog.image(key).default
+            change = instead(term.text, term.in_version(default))
+            raise ProfileError(problem.what, problem.known, change) from problem
+        _check_version(term, component, choice)
+        return choice
+
+    def _upgraded(self, term: Term, node: Node) -> Node:
+        """The node in the version that it has by now."""
+        version = self.versions.get(node.name)
+        if version is None:
+            return node
+        choice = choose_image(self.library.catalog, node.choice.key, version, self.available)
+        _check_version(term, node.component, choice)
+        return replace(node, choice=choice, user=node.component.spec.user or choice.user)
+
+    def _auxiliary(
+        self, component: Component, group: Group | None, own: Sequence[Node], servers: Sequence[Node]
+    ) -> list[Node]:
+        """The auxiliary nodes of a component. ``own``: its main nodes; ``servers``: those that it looks after."""
+        nodes = []
+        index = group.index if group else None
+        for service, spec in component.spec.auxiliary.items():
+            beside = [node for node in own if _has_auxiliary(node, service, spec, group)]
+            if own and not beside:
+                continue
+            choice = choose_image(self.library.catalog, spec.image, None, self.available)
+            each: list[str | None] = [node.name for node in servers] if spec.per == "database" else [None]
+            for watched in each * (len(beside) if spec.per == "node" else 1):
+                node = self._node(component, service, spec, component.name, index, choice)
+                options = {**component.spec.options, **spec.options}
+                nodes.append(replace(node, watches=watched, base_options=options))
+        return nodes
+
+    def _node(
+        self, component: Component, service: str, spec: ServiceSpec, term: str, group: int | None, choice: ImageChoice
+    ) -> Node:
+        self.counts[service] += 1
+        index = self.counts[service]
+        return Node(
+            name=f"{service}{index}", index=index, service=service, component=component, term=term, kind=spec.kind,
+            group_index=group, choice=choice, ports=spec.ports, memory_mb=spec.memory_mb,
+            user=spec.user or choice.user, ready=spec.ready, base_options=spec.options,
+        )  # fmt: skip
+
+
+def _has_auxiliary(node: Node, service: str, spec: Auxiliary, group: Group | None) -> bool:
+    if spec.where is None:
+        return True
+    where = f"compose/{node.component.name} auxiliary {service}"
+    return bool(render_text(spec.where, {"node": node, "group": group}, where).strip())
+
+
+def _check_version(term: Term, component: Component, choice: ImageChoice) -> None:
+    since = component.spec.since
+    if since and not at_least(choice.version, since):
+        what = f"'{term.text}' does not work: {component.name} needs {since} or newer"
+        known = f"the requested version is {choice.version}"
+        raise ProfileError(what, known, instead(term.text, term.in_version(since)))
+
+
+def _check_company(term: Term, component: Component, group: _Draft) -> None:
+    """Refuses an attached component whose group lacks what it needs, or has more of it than the one it may have."""
+    needed = component.spec.needs
+    if needed and not any(each.name == needed for each, _ in group.members):
+        what = f"'{term.text}' needs a {needed} in its group"
+        raise ProfileError(what, f"'{group.term.text}' has none", instead(term.text, needed, term.text))
+    if component.spec.alone and sum(each.count or 1 for each, _ in group.members if each.name == term.name) > 1:
+        what = f"'{term.text}': a group has one {term.name}"
+        single = replace(term, count=None).in_version(term.version)
+        changes = (instead(term.text, single), without_last(term.text))
+        raise ProfileError(what, "two would act against each other", *changes)
+
+
+def _check_servers(term: Term, component: Component, group: Group) -> None:
+    """Refuses an attached component if one of its group's servers is too new for it."""
+    for needed in component.spec.servers:
+        if needed.before and needed.concerns(group.family, group.topology):
+            _refuse_too_new(term, needed, needed.before, group)
+
+
+def _refuse_too_new(term: Term, needed: Servers, before: str, group: Group) -> None:
+    if too_new := next((node for node in group.servers if at_least(node.version, before)), None):
+        what = f"'{term.text}' cannot be attached to '{too_new.component.name}@{too_new.series}'"
+        known = f"{needed.why}: {group.component} and its replicas can be {needed.suggested} or older"
+        (changed,) = parse(too_new.term)
+        raise ProfileError(what, known, instead(changed.text, changed.in_version(needed.suggested)))
+
+
+def _with_attached(group: Group, component: Component, nodes: tuple[Node, ...]) -> Group:
+    if component.spec.kind != "replica":
+        return replace(group, proxies=(*group.proxies, *nodes))
+    databases = group.databases
+    if group.topology == "single" and not group.replicas:  # from now on either may be the writer
+        source = as_source(databases[0].component, component)
+        ready, role = source.spec.ready, source.spec.role
+        databases = tuple(replace(node, component=source, ready=ready, role=role) for node in databases)
+    return replace(group, databases=databases, replicas=(*group.replicas, *nodes))

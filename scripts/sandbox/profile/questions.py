@@ -1,0 +1,144 @@
+"""The parts of the plan that a running stack carries: a probe script in its containers, a description in a label."""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sandbox.profile.library import Probe
+from sandbox.profile.plan import Node, Plan
+from sandbox.profile.templates import render_text
+
+ROOT_CNF = "/sandbox/client.cnf"
+APP_CNF = "/sandbox/app.cnf"
+PROBE = "/sandbox/probe"
+_VERSION = Probe(query="select version()")
+
+
+def probe_script(questions: Mapping[str, str]) -> str:
+    """A node's `sh` script: `sh /sandbox/probe QUESTION` answers a question. ``questions``: name → shell commands."""
+    # Not indented: a command may quote multi-line text, such as Python, whose indentation matters.
+    cases = "".join(f"{name})\n{commands};;\n" for name, commands in questions.items())
+    unknown = f"*) echo 'no such question; here: {' '.join(questions)}' >&2; exit 2 ;;\n"
+    return f'#!/bin/sh\n# usage: sh {PROBE} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
+
+
+def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands that print a probe's answer, whatever it is."""
+    return f"exec {_command(probe, node, plan, context)}\n"
+
+
+def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands: exit 0 and the answer if it is the expected one, else exit 1 and its last line."""
+    expected = expected_answer(probe, node, context)
+    met = "" if expected is None else f' && [ "$answer" = {shlex.quote(expected)} ]'
+    return _listening(probe, node) + (
+        f"answer=$({_command(probe, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
+        f'if [ "$answered" = yes ]{met}; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
+        "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
+        "exit 1\n"
+    )
+
+
+def _listening(probe: Probe, node: Node) -> str:
+    """Shell commands: exit 1 while nothing listens on a server's port. A look costs 2 ms, a refused client 15.
+
+    Without grep or /proc the status is not 1, and the client finds out.
+    Source: proc(5), /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
+    """
+    if probe.query is None or probe.via != "self":
+        return ""
+    port = next(iter(node.ports.values()))
+    return (
+        f"grep -qs ':{port:04X} 0*:0000 0A' /proc/net/tcp /proc/net/tcp6\n"
+        f"[ $? != 1 ] || {{ echo 'nothing listens on port {port} yet'; exit 1; }}\n"
+    )
+
+
+def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str | None:
+    """The one answer that means yes; None where a command's exit status decides."""
+    if probe.expect is None:
+        return None
+    return render_text(probe.expect, context, f"a probe of {node.name}")
+
+
+def _command(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    where = f"a probe of {node.name}"
+    if probe.query is not None:
+        query = " ".join(render_text(probe.query, context, where).split())
+        return shlex.join([*_sql_client(probe, node, plan), "-e", query])
+    return shlex.join(render_text(part, context, where) for part in probe.command or ["true"])
+
+
+def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
+    if probe.via == "self":
+        return [node.component.spec.sql_client, f"--defaults-file={ROOT_CNF}", "-N", "-B"]
+    client = plan.client.component.spec.sql_client
+    port = next(iter(node.ports.values()))
+    return [client, f"--defaults-file={APP_CNF}", "-h", node.name, "-P", str(port), "-N", "-B"]
+
+
+def node_questions(node: Node, plan: Plan, context: Mapping[str, Any], via: str = "self") -> dict[str, str]:
+    """The questions in or about a node: ``ready``, ``role``, ``version``, ``state``, ``proof-<setting>``."""
+    questions = {}
+    if node.ready is not None and node.ready.via == via:
+        questions["ready"] = ready_commands(node.ready, node, plan, context)
+    if node.role is not None and node.is_server and via == "self":
+        questions["role"] = ask_commands(node.role, node, plan, context)
+        questions["version"] = ask_commands(_VERSION, node, plan, context)
+    state = node.component.spec.state
+    if state is not None and node.is_server and via == "self":
+        questions["state"] = ask_commands(state, node, plan, context)
+    for name, variant in node.applied:
+        if variant.proof.via == via:
+            questions[f"proof-{name}"] = ask_commands(variant.proof, node, plan, context)
+    return questions
+
+
+def client_questions(plan: Plan, contexts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The questions about other nodes, asked from the client: ``ready-<node>``, ``proof-<setting>-<node>``."""
+    return {
+        f"{question}-{node.name}": commands
+        for node in plan.nodes
+        for question, commands in node_questions(node, plan, contexts[node.name], "client").items()
+    }
+
+
+def about(plan: Plan, node: Node, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts about a node for later commands, kept in the label ``sandbox.about``: no plan has to be made again."""
+    group = plan.group_of(node)
+    spec = node.component.spec
+    rejoins = (
+        render_text(spec.rejoins, context, f"rejoins of {node.name}") if node.service == node.component.name else ""
+    )
+    return {
+        "term": node.term,
+        "component": node.component.name,
+        "service": node.service,
+        "group": node.group_index,
+        **({"members": len(group.databases)} if group and node.kind == "database" else {}),
+        "family": group.family if group and node.is_server else None,
+        "topology": group.topology if group and node.kind == "database" else "single" if node.is_server else None,
+        "origin": node.choice.origin,
+        "key": node.choice.key,
+        "series": node.series,
+        "version": node.version,
+        **({"exact": node.choice.exact} if node.choice.exact else {}),
+        "ports": dict(node.ports),
+        **({"admin_ports": node.admin_ports} if node.admin_ports else {}),
+        **({"rejoins": rejoins} if rejoins else {}),
+        **({"host_of": node.host_of} if node.host_of else {}),
+        "multiplexes": bool(node.options.get("multiplexes", False)),
+        "sql_client": node.component.spec.sql_client,
+        "timeout_s": node.component.spec.timeout_s,
+        "grace_s": node.component.spec.grace_s,
+        "ready": node.ready.via if node.ready else None,
+        "expected": expected_answer(node.ready, node, context) if node.ready else None,
+        "external": group.external if group else None,
+        "externals": {
+            str(each.index): each.external for each in plan.groups if each.external and node.kind == "client"
+        },
+        "proofs": {
+            name: {"via": variant.proof.via, "expect": expected_answer(variant.proof, node, context)}
+            for name, variant in node.applied
+        },
+    }

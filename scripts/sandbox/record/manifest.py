@@ -1,0 +1,143 @@
+"""The manifest of a result: its runs; for a matrix the cells, what is compared with what, and the host checks."""
+
+import statistics
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import AliasChoices, AwareDatetime, Field
+
+from sandbox.record.record import Part, Status
+
+Adjustment = Literal["Holm", "Benjamini-Hochberg"]
+Depth = Literal["slices", "restart"]
+LARGEST_DEVIATION = 0.25
+"""Of the median over all blocks."""
+
+
+class CellPart(Part):
+    """One cell. ``skipped``: why it cannot run here; null for one that can."""
+
+    name: str
+    levels: dict[str, str]
+    profile: str
+    variant: str = Field(validation_alias=AliasChoices("variant", "arm"), serialization_alias="arm")
+    """The stack that it runs on, by its name in the experiment; ``arm`` in the file."""
+    skipped: str | None = None
+
+
+class ComparisonPart(Part):
+    """A cell and the one it is compared with."""
+
+    cell: str
+    baseline: str
+
+
+class ExpectedPart(Part):
+    """Between which values, in the metric's unit, its median was expected in some cells before anything was run.
+
+    ``tolerance``: how far outside a median still is as expected; ``because``: what the values are computed from.
+    """
+
+    cells: list[str]
+    metric: str
+    between: tuple[float, float]
+    tolerance: float
+    because: str
+
+
+class HostCheck(Part):
+    """The machine before a block: loop iterations in half a second of processor time, and the median of 50 fsyncs."""
+
+    block: int
+    cpu_turns: int
+    fsync_ms: float
+
+
+class MatrixPart(Part):
+    """The plan of a matrix, as it was run."""
+
+    name: str
+    title: str
+    question: str
+    note: str
+    key: str
+    """Identity of the plan: an unfinished result with the same one is resumed."""
+    host_class: str
+    """Processor, cores, engine, storage: the host that a calibration holds for."""
+    seed: int
+    blocks: int
+    adjustment: Adjustment = "Benjamini-Hochberg"
+    depth: Depth
+    warmup_s: int
+    seconds: int
+    metrics: list[str]
+    trials: bool = False
+    """Whether some cell is a trial."""
+    factors: dict[str, list[str]]
+    """Levels that were run, by factor."""
+    left_out: dict[str, list[str]] = Field(default_factory=dict)
+    """Levels that ONLY= excluded."""
+    baseline: dict[str, str]
+    cells: list[CellPart]
+    comparisons: list[ComparisonPart]
+    canary: ComparisonPart
+    canary_workload: str | None = None
+    expected: list[ExpectedPart] = Field(default_factory=list)
+    host_checks: list[HostCheck] = Field(default_factory=list)
+    planned: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """By variant, the variables that component, settings and SET= gave its servers."""
+    calibrated: dict[str, float] | None = None
+    """Host noise known when it was judged, for the canary's workload, by metric; empty: none; null: not judged yet."""
+    calibrated_others: dict[str, dict[str, float]] = Field(default_factory=dict)
+    """The same for every other workload of its cells that the host was calibrated for."""
+    overhead_s: float | None = None
+    """Wall time besides warm-up and measured seconds; null for a matrix that was not run in one go."""
+    estimated_overhead_s: float | None = Field(
+        default=None,
+        validation_alias=AliasChoices("estimated_overhead_s", "foreseen_overhead_s"),
+        serialization_alias="foreseen_overhead_s",
+    )
+    """The same as estimated for a machine like the one that the estimate was measured on."""
+
+    @property
+    def canary_pair(self) -> tuple[str, str]:
+        """The canary's two cells."""
+        return self.canary.cell, self.canary.baseline
+
+
+class RunEntry(Part):
+    """One line of the manifest: a run that has left its record."""
+
+    run: str
+    status: Status
+
+
+class Manifest(Part):
+    """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["bench", "matrix"]
+    slug: str
+    profile: str
+    command: list[str]
+    started_utc: AwareDatetime
+    ended_utc: AwareDatetime | None = None
+    tool_commit: str | None = None
+    """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
+    runs: list[RunEntry] = Field(default_factory=list)
+    matrix: MatrixPart | None = None
+    """What a matrix compares; null for a bench."""
+
+
+def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:
+    """Blocks before which processor or disk was more than a quarter off the median of all, each with the deviation."""
+    marked: dict[int, list[str]] = {}
+    for name, figures in (
+        ("processor", {check.block: float(check.cpu_turns) for check in checks}),
+        ("fsync", {check.block: check.fsync_ms for check in checks}),
+    ):
+        middle = statistics.median(figures.values()) if figures else 0.0
+        for block, figure in figures.items():
+            if middle and abs(figure / middle - 1) > LARGEST_DEVIATION:
+                marked.setdefault(block, []).append(f"{name} {figure / middle - 1:+.0%}")
+    return {block: ", ".join(reasons) for block, reasons in sorted(marked.items())}

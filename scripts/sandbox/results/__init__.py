@@ -1,1 +1,0 @@
-"""The record of a run, and the store that keeps it."""

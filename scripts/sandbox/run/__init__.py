@@ -1,1 +1,0 @@
-"""One run: load, sampler, fingerprint, verdict, record."""

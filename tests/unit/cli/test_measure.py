@@ -1,0 +1,25 @@
+"""bench: while it measures, no snapshot of any stack is taken."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sandbox.cli.commands import bench
+from sandbox.stack.snapshots.background import somebody_measures
+
+
+def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+
+    def measured(*_: Any) -> tuple[Any, Any]:
+        seen.append(somebody_measures())
+        return SimpleNamespace(status="ok"), SimpleNamespace(path=tmp_path)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(bench, "bench", measured)
+    monkeypatch.setattr(bench, "_print", lambda *_: None)
+    monkeypatch.setattr(bench, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    assert bench.run("default", bench.bench_request("oltp_read_only", [], {}), as_json=False) == 0
+    assert seen == [True] and not somebody_measures()

@@ -1,0 +1,28 @@
+"""Servers for the failover probe, and a world for trials."""
+
+import pymysql
+import pytest
+
+from sandbox.failure import action as actions_model
+from sandbox.measure import interrupted
+from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
+from unit.measure.trial.prober_rig import FakeServers, links
+from unit.measure.trial.trial_world import World
+
+
+@pytest.fixture
+def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
+    """Servers that PyMySQL, and the probe's own sockets, lead to."""
+    found = FakeServers()
+    monkeypatch.setattr(pymysql, "connect", found.connect)
+    monkeypatch.setattr(links, "open_socket", found.open_socket)
+    return found
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """Time stands still but where somebody sleeps."""
+    made = World()
+    for module in (conductor, interrupted, prober, trial, ledger_on_servers, actions_model):
+        monkeypatch.setattr(module, "time", made)
+    return made
