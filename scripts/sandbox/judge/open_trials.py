@@ -11,7 +11,7 @@ from sandbox.judge.compare import Judged, Verdict, lasted
 from sandbox.judge.survival import Lasted, log_rank_p
 from sandbox.judge.verdict import ALPHA, Effect, Judgement, benjamini_hochberg, effect_of, holm, judge, qualified
 from sandbox.record.manifest import MatrixPart
-from sandbox.record.metrics import CENSORABLE, METRICS, Metric
+from sandbox.record.metrics import METRICS, Metric
 from sandbox.record.record import Record
 
 CENSORED = "censored"
@@ -62,7 +62,7 @@ def by_log_rank(judged: Judged, part: MatrixPart, records: Sequence[Record]) -> 
 
     The result itself where no trial was open. A canary keeps its word: whether the result is fit hangs on it.
     """
-    trials = {name: _by_cell(records, name) for name in part.metrics if name in CENSORABLE}
+    trials = {name: _by_cell(records, name) for name in part.metrics if METRICS[name].may_be_open}
     found = [_tested(each, trials, judged) for each in [*judged.verdicts, *judged.canary]]
     if not any(isinstance(each, CensoredVerdict) for each in found):
         return judged

@@ -1,10 +1,11 @@
 """The record of one run, as Pydantic models; missing is null and never 0, units are in the names."""
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
 from sandbox.profile.images import ImageOrigin
+from sandbox.record.metrics import METRICS
 from sandbox.record.trial import Figures, LedgerCounts
 
 Status = Literal["ok", "failed", "infra_error", "skipped", "interrupted"]
@@ -117,6 +118,28 @@ class KindMetrics(Part):
     background: bool = False
 
 
+def _with_every_metric(model: type[Part]) -> type[Part]:
+    """The model with a field for each metric of the table that it does not declare itself.
+
+    Such a field comes after the declared ones, and is null until known.
+    """
+    others: dict[str, Any] = {
+        metric.name: (int | None if metric.whole else float | None, None)
+        for metric in METRICS.values()
+        if metric.name not in model.model_fields
+    }
+    if not others:
+        return model
+    return create_model(
+        model.__name__,
+        __base__=model,
+        __module__=model.__module__,
+        __doc__=model.__doc__,
+        **others,
+    )
+
+
+@_with_every_metric
 class Metrics(Part):
     """Figures of the measured window. Latency is that of a transaction (sysbench: of an event).
 

@@ -8,26 +8,11 @@ from typing import Any, Literal
 from sandbox.judge.compare import lasted
 from sandbox.judge.past_results import Point, Series
 from sandbox.judge.unpaired import ResultSide, circumstances
-from sandbox.record.metrics import ANOMALY_COUNTS, METRICS, TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
 from sandbox.report.text import figure, levels_text, options_text, tables_text
 
 Tool = Literal["customBiggerIsBetter", "customSmallerIsBetter"]
-_UNITS = {
-    "tps": ("transaction/s", 1.0), "qps": ("query/s", 1.0), "reads_per_s": ("read/s", 1.0),
-    "writes_per_s": ("write/s", 1.0), "latency_avg_ms": ("avg-sec", 1e-3), "latency_p50_ms": ("p50-sec", 1e-3),
-    "latency_p95_ms": ("p95-sec", 1e-3), "latency_p99_ms": ("p99-sec", 1e-3), "latency_max_ms": ("max-sec", 1e-3),
-    "tps_sd_1s": ("sd-transaction/s", 1.0), "errors": ("error/run", 1.0), "conflicts": ("conflict/run", 1.0),
-    "reconnects": ("reconnect/run", 1.0), "server_cpu_ms_per_tx": ("server-cpu-sec/transaction", 1e-3),
-    "proxy_cpu_ms_per_tx": ("proxy-cpu-sec/transaction", 1e-3),
-    "client_cpu_ms_per_tx": ("client-cpu-sec/transaction", 1e-3),
-    "catch_up_s": ("catch-up-sec", 1.0), "catch_up_tps": ("applied-transaction/s", 1.0),
-    "flow_control_paused_percent": ("flow-control-paused-percent", 1.0), "queue_max": ("queued-transaction", 1.0),
-    "load_tps_change_percent": ("load-tps-change-percent", 1.0),
-    **{name: (f"{name.removesuffix('_ms').replace('_', '-')}-sec", 1e-3) for name in TRIAL_TIMES},
-    **{name: (f"{name.replace('_', '-')}/run", 1.0) for name in (*TRIAL_COUNTS, *ANOMALY_COUNTS)},
-}  # fmt: skip
-"""Metric → its unit there, and the factor for its values: benchstat scales seconds automatically."""
 
 
 def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
@@ -36,8 +21,9 @@ def benchstat_lines(sides: Sequence[ResultSide]) -> Iterator[str]:
     https://go.dev/design/14313-benchmark-format: ``key: value`` lines apply to all lines below. benchstat compares only
     lines that agree in them, so properties that two results may differ in (versions, commits) follow a ``#``.
     """
-    for name, (unit, _) in _UNITS.items():
-        yield f"Unit {unit} better={'higher' if METRICS[name].higher_is_better else 'lower'}"
+    for metric in METRICS.values():
+        better = "higher" if metric.higher_is_better else "lower"
+        yield f"Unit {metric.export_unit} better={better}"
     text: dict[str, str] = {}
     for side in sides:
         yield ""
@@ -101,9 +87,9 @@ def _one_line(text: str) -> str:
 def _values(record: Record) -> list[str]:
     """Without those that are only known to be at least so much: the format has no word for it."""
     return [
-        f"{found[0] * factor:.9g} {unit}"
-        for name, (unit, factor) in _UNITS.items()
-        if (found := lasted(record, name)) is not None and not found[1]
+        f"{found[0] * metric.export_factor:.9g} {metric.export_unit}"
+        for metric in METRICS.values()
+        if (found := lasted(record, metric.name)) is not None and not found[1]
     ]
 
 

@@ -6,12 +6,11 @@ from typing import Any
 
 from sandbox.judge.compare import Judged, Verdict
 from sandbox.record.manifest import MatrixPart
-from sandbox.record.metrics import CENSORABLE, METRICS
+from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
 from sandbox.report import bench_view, environment, trial_view, verdict_table
 from sandbox.report.censored_text import any_open, with_log_rank
 from sandbox.report.charts.layout import RunData
-from sandbox.report.charts.matrix import spoken
 from sandbox.report.charts.svg import Figure
 from sandbox.report.environment import VariantDiff
 from sandbox.report.rendering import rendered
@@ -146,14 +145,18 @@ def _table(part: MatrixPart, judged: Judged, records: Sequence[Record], metric: 
     telling = rows if len(rows) <= FOLD_FROM else [row for row in rows if row["word"] not in _QUIET]
     folded = [row for row in rows if row not in telling]
     return VerdictTable(
-        spoken(metric), verdict_table.margin_text(metric, judged), varied(part), [*telling, *canary], folded
+        METRICS[metric].title,
+        verdict_table.margin_text(metric, judged),
+        varied(part),
+        [*telling, *canary],
+        folded,
     )
 
 
 def _middles(part: MatrixPart, records: Sequence[Record], metric: str) -> Mapping[str, str]:
     """By cell; of what trials may know only as "at least" the median: a pseudo-median of open ones means nothing."""
     known = {cell: figure(middle) for cell, middle in verdict_table.middles(records, metric).items()}
-    trials = cells_of(part, records) if metric in CENSORABLE else []
+    trials = cells_of(part, records) if METRICS[metric].may_be_open else []
     return known | {cell.name: text for cell in trials if (text := median_text(cell.lengths(metric)))}
 
 

@@ -18,7 +18,6 @@ from sandbox.report.verdict_table import again, calibrate_commands, effect_data,
 
 MOST_VARIABLES = 12
 _COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")
-SPOKEN = {"server_cpu_ms_per_tx": "processor time", "tps": "throughput"}
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
 
@@ -106,7 +105,8 @@ def _worse(first: Look, again: Look) -> str:
 def _reason(look: Look) -> str:
     """Why a look alone decides nothing; for a green one, why it does not confirm the other."""
     if look.incomplete:
-        missing = [SPOKEN[each.metric] for each in look.findings if each.word == "not measured"]
+        unmeasured = [each for each in look.findings if each.word == "not measured"]
+        missing = [METRICS[each.metric].short for each in unmeasured]
         if missing and not look.failed:
             return f"{' and '.join(missing)} could not be measured"
         failed = f": {look.failed}" if look.failed else ""
@@ -115,7 +115,7 @@ def _reason(look: Look) -> str:
         return "the base differs from itself"
     unclear = []
     for each in look.findings:
-        name = SPOKEN[each.metric]
+        name = METRICS[each.metric].short
         if each.word == "too noisy":
             unclear.append(f"{name} is too noisy here: only a loss of {each.caught:.1%} or more can be seen")
         elif each.word == "inconclusive":
@@ -134,7 +134,7 @@ def _caught(look: Look) -> str:
 
 
 def _each(look: Look, share: Callable[[Finding], float]) -> str:
-    shares = [(share(each), SPOKEN[each.metric]) for each in look.findings]
+    shares = [(share(each), METRICS[each.metric].short) for each in look.findings]
     return " or ".join(f"{value:.1%} of {metric}" for value, metric in shares if math.isfinite(value))
 
 
@@ -146,10 +146,10 @@ def _found(look: Look, metrics: Container[str] = tuple(LARGEST_MARGIN)) -> str:
 
 def _figure(finding: Finding) -> str:
     if finding.effect is None:
-        return f"{SPOKEN[finding.metric]} unknown"
+        return f"{METRICS[finding.metric].short} unknown"
     metric, interval = finding.effect.metric, finding.effect.interval
     within = f" [{shown(metric, interval.low)}, {shown(metric, interval.high)}]" if interval else ""
-    return f"{SPOKEN[finding.metric]} {shown(metric, finding.effect.estimate)}{within}"
+    return f"{METRICS[finding.metric].short} {shown(metric, finding.effect.estimate)}{within}"
 
 
 def smoke_markdown(report: SmokeReport) -> str:

@@ -9,34 +9,14 @@ from sandbox.judge.compare import lasted
 from sandbox.judge.survival import Lasted, censored_median, median_interval
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import CellPart, MatrixPart
-from sandbox.record.metrics import CENSORABLE, METRICS, TRIAL_COUNTS, TRIAL_TIMES
+from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
 from sandbox.report.text import figure, varied
 
-TRIAL_METRICS = (*TRIAL_TIMES, *TRIAL_COUNTS)
-TRIAL_DOTS = (*CENSORABLE, *TRIAL_COUNTS)
+TRIAL_METRICS = tuple(each.name for each in METRICS.values() if "trial" in each.produced_by)
+TRIAL_DOTS = tuple(name for name in TRIAL_METRICS if METRICS[name].group != "cluster")
 """Drawn as a dot for each trial."""
 MOST_TIMELINES = 12
-NAMES = {
-    "rto_ms": "RTO",
-    "rto_new_connection_ms": "RTO, new connections",
-    "outage_first_ms": "first outage",
-    "outage_longest_ms": "longest outage",
-    "outage_total_ms": "all outages",
-    "detection_ms": "detected by other nodes",
-    "election_ms": "new writer seen",
-    "brownout_ms": "brownout after it",
-    "redundancy_ms": "redundancy restored",
-    "join_ms": "joined again",
-    "lag_max_ms": "largest lag",
-}
-"""Figure → its name for the reader, in the order of a failover."""
-CLUSTER_NAMES = {
-    "flow_control_paused_percent": "paused by flow control",
-    "queue_max": "largest queue",
-    "load_tps_change_percent": "change of the load",
-}
-"""The same, of what a fault does to the cluster as a whole."""
 CANARY = "canary"
 LATER_MS = 1000
 """A first outage that began so long after t0 may have come from the fault late, or from something else."""
@@ -68,7 +48,7 @@ class CellTrials:
 def asked(part: MatrixPart) -> str:
     """The metric that answers the question of a matrix of trials: its first one, or the RTO if that is no trial's."""
     first = part.metrics[0]
-    return first if first in (*TRIAL_METRICS, *CLUSTER_NAMES, *CENSORABLE) else "rto_ms"
+    return first if first in TRIAL_METRICS else "rto_ms"
 
 
 def of_trials(records: Iterable[Record]) -> bool:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import MatrixPart
-from sandbox.record.metrics import CENSORABLE
+from sandbox.record.metrics import METRICS, in_group
 from sandbox.record.record import Record
 from sandbox.record.trial import LedgerCounts
 from sandbox.report.text import UNKNOWN, varied
 from sandbox.report.trial_cells import (
-    CLUSTER_NAMES,
     LATER_MS,
-    NAMES,
     CellTrials,
     cells_of,
     interval_text,
@@ -27,13 +25,16 @@ from sandbox.report.trial_cells import (
 )
 
 _OUTAGES = ("trials", "RTO", "95 % interval", "longest", "still out", "once healed", "first outage")
-_RECOVERY = {
-    "rto_new_connection_ms": "RTO, new conn.", "detection_ms": "detected", "election_ms": "election",
-    "brownout_ms": "brownout", "redundancy_ms": "redundancy restored", "lag_max_ms": "largest lag",
-}  # fmt: skip
-_ERRORS = ("write errors", "read errors")
+_RECOVERY = (
+    "rto_new_connection_ms",
+    "detection_ms",
+    "election_ms",
+    "brownout_ms",
+    "redundancy_ms",
+    "lag_max_ms",
+)
+_ERRORS = ("write_errors", "read_errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
-_FLOW = ("paused %", "largest queue", "load %")
 STALLED_MS = 500.0
 """Where an outage must be longer than this to count, the reader should know."""
 _GAP = 2
@@ -61,8 +62,11 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         rows = [[*cell.levels, *row(cell)] for cell in cells]
         return TrialTable(title, note, [*factors, *header], rows, len(factors))
 
-    times = [*_RECOVERY, *(name for name in part.metrics if name in CENSORABLE and name not in ("rto_ms", *_RECOVERY))]
-    clusters = any(getattr(record.metrics, name) is not None for record in records for name in CLUSTER_NAMES)
+    shown = ("rto_ms", *_RECOVERY)
+    asked_too = [name for name in part.metrics if METRICS[name].may_be_open and name not in shown]
+    times = [*_RECOVERY, *asked_too]
+    of_cluster = in_group("cluster")
+    clusters = any(getattr(each.metrics, name) is not None for each in records for name in of_cluster)
     tables = [
         table(
             "Outage of writes, ms",
@@ -75,7 +79,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         table(
             "Recovery, ms",
             "Medians of the trials that have the figure; errors from the first injection on.",
-            [*(_RECOVERY.get(name) or NAMES.get(name, name) for name in times), *_ERRORS],
+            [METRICS[name].short for name in (*times, *_ERRORS)],
             lambda cell: _recovery(cell, times),
         ),
         table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
@@ -85,8 +89,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         "Flow control and load",
         "Medians: share of the time until the heal in which flow control paused the cluster; transactions that a node "
         "had received and not yet applied; throughput of the load until the heal against before the fault.",
-        _FLOW,
-        lambda cell: [median_of(cell, name) for name in CLUSTER_NAMES],
+        [METRICS[name].short for name in of_cluster],
+        lambda cell: [median_of(cell, name) for name in of_cluster],
     )
     return [*tables[:2], *([flow] if clusters else []), *tables[2:]]
 
@@ -152,7 +156,7 @@ def _outage(cell: CellTrials) -> Sequence[str]:
 
 
 def _recovery(cell: CellTrials, times: Sequence[str]) -> Sequence[str]:
-    counts = [median_of(cell, name) for name in ("write_errors", "read_errors")]
+    counts = [median_of(cell, name) for name in _ERRORS]
     return (*(median_text(cell.lengths(name)) for name in times), *counts)
 
 

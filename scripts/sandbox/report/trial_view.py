@@ -6,12 +6,13 @@ from rich.console import RenderableType
 
 from sandbox.judge.compare import lasted
 from sandbox.measure.trial.observers import UNDATED
+from sandbox.record.metrics import METRICS, in_group
 from sandbox.record.record import Record, TrialRecord, TrialStep
 from sandbox.record.trial import StaleReads
 from sandbox.report.bench_view import bench_again, record_table, rendered_text
 from sandbox.report.rendering import rendered
 from sandbox.report.text import UNKNOWN
-from sandbox.report.trial_cells import CLUSTER_NAMES, LATER_MS, NAMES, ms_text, only_healed
+from sandbox.report.trial_cells import LATER_MS, ms_text, only_healed
 
 THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
 """RTO → the stream of writes that it is of."""
@@ -88,11 +89,12 @@ def _probe(trial: TrialRecord) -> str:
 
 
 def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
-    for name, spoken in NAMES.items():
+    for name in in_group("failover"):
+        title = METRICS[name].title
         if (found := lasted(record, name)) is not None:
-            yield spoken, time_text(*found, name, trial) + _circumstances(record, name)
+            yield title, time_text(*found, name, trial) + _circumstances(record, name)
         elif name == "lag_max_ms" and any(step.fault == UNDATED for step in trial.steps):
-            yield spoken, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
+            yield title, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
 
 
 def _circumstances(record: Record, name: str) -> str:
@@ -129,9 +131,11 @@ def _cluster(record: Record) -> Iterator[tuple[str, str]]:
         "queue_max": "{:,} transactions received and not yet applied",
         "load_tps_change_percent": "{:+.0f} % transactions per second until the heal",
     }
-    for name, text in texts.items():
+    for name in in_group("cluster"):
+        metric = METRICS[name]
         if (value := getattr(metrics, name)) is not None:
-            yield CLUSTER_NAMES[name], text.format(value)
+            text = texts.get(name, f"{{:,}} {metric.unit}")
+            yield metric.title, text.format(value)
 
 
 def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:

@@ -12,7 +12,7 @@ from sandbox.judge.open_trials import CensoredVerdict
 from sandbox.judge.rank_tests import hodges_lehmann
 from sandbox.judge.verdict import Effect, Judgement
 from sandbox.record.manifest import MatrixPart, marked_blocks
-from sandbox.record.metrics import PROCESSOR_TIME
+from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.record.record import Record
 from sandbox.report.censored_text import (
     LOG_RANK_TEXT,
@@ -27,14 +27,12 @@ from sandbox.report.expected import expected_data, expected_notes, expected_tabl
 from sandbox.report.rendering import rendered, rendered_lines
 from sandbox.report.text import WIDTH, figure, levels_text, make_command, p_text, shown, varied
 from sandbox.report.trial_answer import answer_of
-from sandbox.report.trial_cells import CLUSTER_NAMES, TRIAL_METRICS, of_trials
+from sandbox.report.trial_cells import of_trials
 from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
 WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
-_NOT_OF_ONE_SERVER = (*TRIAL_METRICS, *CLUSTER_NAMES, "catch_up_s", "catch_up_tps", "proxy_cpu_ms_per_tx")
-"""Metrics that `make calibrate`, which measures one server, does not know."""
 _MOST_CELLS = 4
 """That lost runs, named in one line."""
 
@@ -215,8 +213,12 @@ def calibrate_commands(part: MatrixPart, judged: Judged, records: Sequence[Recor
     None for trials and for metrics that two runs of one server do not have.
     """
     asked = {each.workload: part.canary_workload or each.workload for each in judged.canary}  # a file by its path
-    noise = {key: source for key, (source, _) in judged.noise.items() if key[1] not in _NOT_OF_ONE_SERVER}
-    loads = {load for (load, _), source in noise.items() if source == "canary"} - beside_trials(records)
+    unknown = {
+        load
+        for (load, metric), (source, _) in judged.noise.items()
+        if source == "canary" and METRICS[metric].of_one_server
+    }
+    loads = unknown - beside_trials(records)
     words = sorted(asked.get(load, load) for load in loads)
     return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
 

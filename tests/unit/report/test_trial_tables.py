@@ -61,7 +61,7 @@ def test_every_time_that_is_judged_has_a_column() -> None:
     ]
     (table,) = [each for each in trial_tables(plan, found) if each.title == "Recovery, ms"]
     row = dict(zip(table.header, table.rows[2], strict=True))
-    assert (row["joined again"], row["latency_p95_ms"]) == ("6,200", "9.5")
+    assert (row["joined again"], row["latency p95"]) == ("6,200", "9.5")
     assert row["all outages"] == row["longest outage"] == "3,590" and "RTO" not in row
     assert max(map(len, verdict_lines(plan, judged(found, plan), found))) <= 100
 

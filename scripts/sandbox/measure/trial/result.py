@@ -15,6 +15,7 @@ from sandbox.measure.trial.ledger import Ledger, rows_of, split_brain
 from sandbox.measure.trial.ledger_on_servers import NodeReading
 from sandbox.measure.trial.observers import UNDATED, elections, writers_seen
 from sandbox.measure.trial.prober_log import ProbeLog, read_probe_log
+from sandbox.record.metrics import METRICS
 from sandbox.record.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.record.trial import Figures, LedgerCounts
 
@@ -166,10 +167,7 @@ def _refused(figures: Figures) -> int:
 
 
 def _metrics(figures: Figures, counts: LedgerCounts, timeline: Timeline, t0_us: float) -> Metrics:
-    named = (
-        *("rto_ms", "rto_new_connection_ms", "outage_first_ms", "outage_longest_ms", "outage_total_ms"),
-        *("detection_ms", "election_ms", "brownout_ms", "lateness_p99_ms"),
-    )
+    named = METRICS.keys() & Figures.model_fields.keys()
     lags = [lag.max_ms for lag in figures.lag.values()]
     later = (figures.errors_during, figures.errors_after)
     errors = {kind: sum(sum(phase.get(kind, {}).values()) for phase in later) for kind in ("writes", "reads")}

@@ -25,7 +25,7 @@ from sandbox.report.charts.layout import (
 )
 from sandbox.report.charts.svg import Area, Bar, Dot, Figure, Level, Line, Mark, Panel
 from sandbox.report.text import figure
-from sandbox.report.trial_cells import CLUSTER_NAMES, NAMES, TRIAL_DOTS, of_trials
+from sandbox.report.trial_cells import TRIAL_DOTS, of_trials
 
 ALWAYS = ("tps", "latency_p95_ms", "latency_p99_ms", *PROCESSOR_TIME)
 """Drawn whether or not they are judged."""
@@ -131,7 +131,7 @@ def _levels(layout: Layout, good: ByCell, metric: str) -> Figure:
         "Thin bar: standard deviation of the one-second series, pooled within runs; none for metrics of whole runs."
     )
     panels = [layout.panel(panel, marks, METRICS[metric].unit) for panel, marks in found.items() if marks]
-    return Figure(f"levels-{metric}", spoken(metric), caption, panels, layout.variants)
+    return Figure(f"levels-{metric}", METRICS[metric].title, caption, panels, layout.variants)
 
 
 def _level_marks(
@@ -176,7 +176,8 @@ def _relative(layout: Layout, judged: Judged, metric: str) -> Figure:
     )
     if any(isinstance(verdict, CensoredVerdict) for verdict in judged.verdicts if verdict.metric == metric):
         caption += " A pair with trials that were still out at their end is not drawn: see the table."
-    return Figure(f"relative-{metric}", f"{spoken(metric)}, relative", caption, panels, layout.variants)
+    title = f"{METRICS[metric].title}, relative"
+    return Figure(f"relative-{metric}", title, caption, panels, layout.variants)
 
 
 def _relative_marks(layout: Layout, place: Place, verdict: Verdict, effect: Effect) -> list[Mark]:
@@ -223,15 +224,6 @@ def _pooled(runs: Iterable[Sequence[float]]) -> float | None:
     freedom = sum(len(run) - 1 for run in several)
     squares = sum((len(run) - 1) * statistics.variance(run) for run in several)
     return math.sqrt(squares / freedom) if freedom else None
-
-
-def spoken(metric: str) -> str:
-    """A metric as a heading: ``throughput (tps)``, ``latency p95``."""
-    if metric in PROCESSOR_TIME:
-        return f"processor time of the {metric.partition('_')[0]} per transaction"
-    if metric in NAMES | CLUSTER_NAMES:
-        return (NAMES | CLUSTER_NAMES)[metric]
-    return f"throughput ({metric})" if metric in ("tps", "qps") else metric.removesuffix("_ms").replace("_", " ")
 
 
 def _server_figures(layout: Layout, good: ByCell, wheres: Sequence[str], panels: Sequence[str]) -> list[Figure]:

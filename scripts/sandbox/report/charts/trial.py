@@ -11,7 +11,7 @@ from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record, TrialRecord
 from sandbox.report.charts.heat_map import HeatMap, HeatSquare
 from sandbox.report.charts.layout import Layout, Place, RunData, layout_of
-from sandbox.report.charts.matrix import ALWAYS, by_cell, spoken
+from sandbox.report.charts.matrix import ALWAYS, by_cell
 from sandbox.report.charts.strips import Strip, Strips
 from sandbox.report.charts.svg import LOG_FROM, Bar, Figure, Line, Mark
 from sandbox.report.charts.trial_marks import AxisHolds, LaneBand, MedianMark, Moment, Shade, TrialDot
@@ -83,7 +83,8 @@ def _dots(layout: Layout, runs: Sequence[RunData], metric: str) -> Figure:
         "Dot: one trial. Triangle: a trial that was still out at its end, so at least as long. Line: median. Thick "
         "bar: its exact 95 % interval by order statistics; none below 6 trials."
     )
-    return Figure(f"trials-{metric}", f"{spoken(metric)}, every trial", caption, panels, layout.variants)
+    title = f"{METRICS[metric].title}, every trial"
+    return Figure(f"trials-{metric}", title, caption, panels, layout.variants)
 
 
 def _scale(lengths: Sequence[Lasted]) -> tuple[float, float, float]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sandbox.load.common.isolation.history import Anomaly
+from sandbox.record.metrics import in_group
 from sandbox.record.record import CheckRecord, Metrics
 
 Level = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
@@ -33,7 +34,6 @@ ANOMALIES = {
 
 _CYCLES = ("g0", "g1c", "g_single", "g2_item")
 _DIRTY = ("aborted_reads", "intermediate_reads")
-_COUNTED = ("lost_updates", "lost_writes", "stale_reads", "fractured_reads", "non_monotonic_reads")
 
 _ALWAYS = {
     "g0": "every level promises it: Adya 1999, PL-1",
@@ -154,7 +154,7 @@ def _verdict(name: str, anomaly: Anomaly, promise: str | None) -> CheckRecord:
 
 def counted(metrics: Metrics, found: Mapping[str, Anomaly]) -> Metrics:
     """Metrics with the counts that are compared."""
-    counts = {name: found[name].count for name in _COUNTED if name in found}
+    counts = {name: found[name].count for name in in_group("anomalies") if name in found}
     sums = {"dirty_reads": _DIRTY, "dependency_cycles": _CYCLES}
     for name, parts in sums.items():
         if known := [found[part].count for part in parts if part in found]:

@@ -4,7 +4,7 @@ import pytest
 
 from sandbox.load.common.isolation.history import Anomaly, read_history
 from sandbox.load.common.isolation.promises import ANOMALIES, Guarantees, counted, guarantees_of, verdicts
-from sandbox.record.metrics import ANOMALY_COUNTS, METRICS
+from sandbox.record.metrics import METRICS, in_group
 from sandbox.record.record import Metrics
 
 SNAPSHOT = {"transaction_isolation": "REPEATABLE-READ", "innodb_snapshot_isolation": "ON"}
@@ -79,10 +79,11 @@ def test_a_broken_promise_fails_and_all_else_is_a_count() -> None:
 def test_counts_become_metrics() -> None:
     found = {name: Anomaly.of(["x"]) for name in ANOMALIES}
     metrics = counted(Metrics(), found)
-    given = {name: getattr(metrics, name) for name in ANOMALY_COUNTS}
-    assert given == {**dict.fromkeys(ANOMALY_COUNTS, 1), "dirty_reads": 2, "dependency_cycles": 4}
+    given = {name: getattr(metrics, name) for name in in_group("anomalies")}
+    assert given == {**dict.fromkeys(given, 1), "dirty_reads": 2, "dependency_cycles": 4}
     assert counted(Metrics(), {"lost_updates": Anomaly()}).dependency_cycles is None
-    assert all(METRICS[name].scale == "difference" and not METRICS[name].higher_is_better for name in ANOMALY_COUNTS)
+    rows = [METRICS[name] for name in given]
+    assert all(row.scale == "difference" and not row.higher_is_better for row in rows)
 
 
 def test_a_history_pairs_events_by_process_and_an_open_one_is_unknown() -> None:
