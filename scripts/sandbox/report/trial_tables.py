@@ -66,7 +66,8 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
     asked_too = [name for name in part.metrics if METRICS[name].may_be_open and name not in shown]
     times = [*_RECOVERY, *asked_too]
     of_cluster = in_group("cluster")
-    clusters = any(getattr(each.metrics, name) is not None for each in records for name in of_cluster)
+    known = (getattr(each.metrics, name) for each in records for name in of_cluster)
+    clusters = any(value is not None for value in known)
     tables = [
         table(
             "Outage of writes, ms",

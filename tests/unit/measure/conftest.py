@@ -3,11 +3,8 @@
 import pymysql
 import pytest
 
-from sandbox.failure import action as actions_model
-from sandbox.measure import interrupted
-from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
 from unit.measure.trial.prober_rig import FakeServers, links
-from unit.measure.trial.trial_world import World
+from unit.measure.trial.trial_world import World, made_world
 
 
 @pytest.fixture
@@ -22,7 +19,4 @@ def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Time stands still but where somebody sleeps."""
-    made = World()
-    for module in (conductor, interrupted, prober, trial, ledger_on_servers, actions_model):
-        monkeypatch.setattr(module, "time", made)
-    return made
+    return made_world(monkeypatch)

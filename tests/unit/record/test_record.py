@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "record.schema.json"
 
 
 def test_the_schema_is_the_golden_one() -> None:
-    """After a wanted change: ``python tests/unit/results/test_record.py`` writes the file anew."""
+    """After a wanted change this file, run as a program, writes the schema anew (CONTRIBUTING.md)."""
     assert json.loads(GOLDEN.read_text(encoding="utf-8")) == Record.model_json_schema()
 
 

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
+from sandbox.failure import action as actions_model
 from sandbox.failure.breaker import Breaking, FaultRequest, Injection
+from sandbox.measure import interrupted
+from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, server
 
@@ -265,3 +270,11 @@ class TrialStack(FakeStack):
         if text.startswith("SELECT MAX(op_id)"):
             return [[max(self.world.rows[name], default=None)]]
         return super()._rows(name, text, values)
+
+
+def made_world(monkeypatch: pytest.MonkeyPatch) -> World:
+    """A world whose time the modules of a trial go by: it stands still but where somebody sleeps."""
+    made = World()
+    for module in (conductor, interrupted, prober, trial, ledger_on_servers, actions_model):
+        monkeypatch.setattr(module, "time", made)
+    return made
