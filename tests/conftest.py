@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from integration.quiet import may_measure, nobody_measures
+from integration.shared import profile_of
 
 settings.register_profile("sandbox", deadline=None)  # how fast this machine is just now is no property of the code
 settings.load_profile("sandbox")
@@ -49,16 +50,14 @@ def _turn(item: pytest.Item) -> tuple[bool, bool]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Without an engine the integration tests cannot run, and the report says why; with one, two stacks run at once.
 
-    Tests that share a stack stay on one worker: those of a topology, else those of a file. One marked ``own_stack``
+    Tests that share a stack stay on one worker: those of a profile, else those of a file. One marked ``own_stack``
     shares nothing, and goes to the worker that is free. Those that run alone come first: no worker waits for them in
     the middle; tests that need no server come last, and fill what one worker has left when the other is done.
     """
     items.sort(key=_turn)
     for item in items:
         if item.get_closest_marker("docker") and not item.get_closest_marker("own_stack"):
-            parameters = getattr(item, "callspec", None)
-            shared = parameters.params.get("topology") if parameters else None
-            item.add_marker(pytest.mark.xdist_group(shared.profile if shared else item.path.stem))
+            item.add_marker(pytest.mark.xdist_group(profile_of(item) or item.path.stem))
     needing = [item for item in items if item.get_closest_marker("docker")]
     reason = _engine_missing() if needing else None
     if reason:

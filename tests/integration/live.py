@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from integration.prepared import make_data_directories, no_snapshot_taken
 from sandbox.stack.naming import project_name
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -257,10 +258,17 @@ def leftovers(label: str) -> list[str]:
 
 @contextmanager
 def live_stack(profile: str, *options: str) -> Iterator[LiveStack]:
-    """A stack of its own name, gone afterwards whatever happened."""
+    """A stack of its own name, gone afterwards whatever happened.
+
+    Its servers start from data directories that were initialised before; where their first start is the subject, a
+    test passes ``--cold``.
+    """
     name = f"t-{uuid.uuid4().hex[:6]}"
     try:
-        sandbox("up", "--name", name, "--profile", profile, "--snapshots", "0", *options)
+        if not options:
+            make_data_directories(profile)
+        with no_snapshot_taken():
+            sandbox("up", "--name", name, "--profile", profile, *options)
         yield LiveStack(name, profile)
     finally:
         sandbox("down", "--name", name)

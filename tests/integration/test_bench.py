@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from integration.live import LiveStack, live_stack, sandbox
+from integration.live import LiveStack, sandbox
 
 pytestmark = pytest.mark.docker
+PROFILE = "galera3+haproxy"
+"""A cluster behind a proxy, as in the README."""
 QUICK = ("--seconds", "4", "--warmup", "1", "--tables", "2", "--rows", "2000", "--threads", "4", "--json")
-
-
-@pytest.fixture(scope="module")
-def stack():  # type: ignore[no-untyped-def]
-    """A cluster behind a proxy, as in the README."""
-    with live_stack("galera3@11.8+haproxy") as live:
-        yield live
 
 
 def bench(stack: LiveStack, *options: str) -> dict:  # type: ignore[type-arg]

@@ -3,21 +3,13 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from integration.live import SANDBOX, LiveStack, live_stack, run, sandbox
 
 pytestmark = pytest.mark.docker
-GALERA = "galera3+haproxy"
-
-
-@pytest.fixture(scope="module")
-def stack() -> Iterator[LiveStack]:
-    """One cluster behind a proxy: every fault heals."""
-    with live_stack(GALERA) as live:
-        yield live
+PROFILE = "galera3+haproxy"
 
 
 def shown(stack: LiveStack) -> str:

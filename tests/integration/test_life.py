@@ -17,13 +17,6 @@ PROFILE = "mariadb@11.8+replica1"
 PLAIN = ["--profile", PROFILE, "--snapshots", "0"]
 
 
-@pytest.fixture(scope="module")
-def stack():  # type: ignore[no-untyped-def]
-    """One small stack for everything that does not harm it."""
-    with live_stack(PROFILE) as live:
-        yield live
-
-
 def test_up_again_changes_nothing(stack: LiveStack) -> None:
     before = [node["container"] for node in stack.data()]
     sandbox("up", "--name", stack.name, "--profile", PROFILE)

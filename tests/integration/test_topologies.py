@@ -1,10 +1,12 @@
 """Every topology that runs here: it forms, has its roles, replicates, and comes back from one and from all killed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from integration.live import LiveStack, live_stack
+from integration.live import LiveStack
+from integration.shared import SharedStacks
 
 pytestmark = pytest.mark.docker
 
@@ -13,7 +15,7 @@ pytestmark = pytest.mark.docker
 class Topology:
     """A profile and how many of its servers take writes.
 
-    ``further``: a version or a variant of one that is here already. It is killed in the long run alone.
+    ``further``: a version or a variant of one that is here already. It is for the long run alone.
     """
 
     profile: str
@@ -40,24 +42,22 @@ TOPOLOGIES = [
     Topology("galera3@11.8", 3),
     Topology("galera3@11.8+replica1", 3, further=True),
 ]
-RECOVERING = pytest.mark.parametrize(
-    "topology",
-    [pytest.param(each, marks=pytest.mark.long if each.further else (), id=each.profile) for each in TOPOLOGIES],
-    indirect=True,
-)
+PARAMETERS = [
+    pytest.param(each, marks=pytest.mark.long if each.further else (), id=each.profile) for each in TOPOLOGIES
+]
 
 
-@pytest.fixture(scope="module", params=TOPOLOGIES, ids=lambda topology: topology.profile)
+@pytest.fixture(scope="module", params=PARAMETERS)
 def topology(request: pytest.FixtureRequest) -> Topology:
     """One topology after the other."""
     return request.param  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module")
-def stack(topology: Topology):  # type: ignore[no-untyped-def]
+def stack(topology: Topology, shared_stacks: SharedStacks) -> Iterator[LiveStack]:
     """The topology, up."""
-    with live_stack(topology.profile) as live:
-        yield live
+    yield shared_stacks.as_new(topology.profile)
+    shared_stacks.release(topology.profile)
 
 
 def test_the_roles_are_what_the_profile_promises(stack: LiveStack, topology: Topology) -> None:
@@ -73,7 +73,6 @@ def test_a_write_arrives_on_every_server(stack: LiveStack) -> None:
     stack.sql(stack.writers()[0], "drop table sbtest.ledger")
 
 
-@RECOVERING
 def test_a_killed_writer_comes_back_with_every_acknowledged_row(stack: LiveStack) -> None:
     ledger = stack.ledger()
     ledger.wait_for(50)
@@ -85,7 +84,6 @@ def test_a_killed_writer_comes_back_with_every_acknowledged_row(stack: LiveStack
     stack.sql(stack.writers()[0], "drop table sbtest.ledger")
 
 
-@RECOVERING
 def test_all_killed_come_back_with_every_acknowledged_row(stack: LiveStack) -> None:
     ledger = stack.ledger()
     ledger.wait_for(50)

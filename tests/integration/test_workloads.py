@@ -14,6 +14,7 @@ from integration.live import CHECKOUT, LiveStack, live_stack, sandbox
 from sandbox.load.common.workload import DISTRIBUTIONS
 
 pytestmark = pytest.mark.docker
+PROFILE = "mysql@9.7"
 SHORT = ("--seconds", "2", "--warmup", "0", "--threads", "4", "--json")
 SMALL_TPCC = "warehouses=2 customers=60 items=500"
 
@@ -48,13 +49,6 @@ UPDATE sbtest1 SET k = k + 1 WHERE id = ${random 1 500};
 UPDATE sbtest2 SET c = '${string 20}; 100%' WHERE id = ${random 1 500};
 COMMIT;
 """
-
-
-@pytest.fixture(scope="module")
-def stack():  # type: ignore[no-untyped-def]
-    """One server."""
-    with live_stack("mysql@9.7") as live:
-        yield live
 
 
 def bench(stack: LiveStack, workload: str, *options: str) -> dict[str, Any]:
