@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError
+from sandbox.core.files import write_atomically
 from sandbox.judge.calibration import Calibration
 from sandbox.measure import in_client
 from sandbox.measure.counters import ServerState
 from sandbox.record.record import Environment, HostLoad, Part
-from sandbox.record.store import write_atomically
 from sandbox.stack.client_python import ask_script
 from sandbox.stack.locks import cache_folder, locked
 from sandbox.stack.protocol import Engine, EntryPoint, RunningStack, StackNode

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.core.words import ImageOrigin
 from sandbox.profile.versions import package_tag, packaged_version
 
 USER = r"^\d+:\d+$"
@@ -147,8 +148,6 @@ class Lock(Declared):
 
 
 ImageSource = Literal["local", "pull", "build", "unavailable"]
-ImageOrigin = Literal["published", "built", "given"]
-"""``given``: the user's own image, instead of the one that the catalog names."""
 
 
 @dataclass(frozen=True, slots=True)

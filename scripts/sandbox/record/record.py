@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
-from sandbox.profile.images import ImageOrigin
+from sandbox.core.words import ImageOrigin
 from sandbox.record.metrics import METRICS
 from sandbox.record.trial import Figures, LedgerCounts
 

@@ -10,31 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from sandbox.core.files import flush_folder, write_atomically
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.redaction import refuse_secrets
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Writes a file so that a reader, a crash or a kill sees all of it or none; flushed to disk. Raises OSError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    _flush_folder(path.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def slug_of(text: str) -> str:
@@ -140,7 +119,7 @@ class ResultFolder:
         link.unlink(missing_ok=True)
         link.symlink_to(self.path.name)
         link.replace(self.path.parent / "latest")
-        _flush_folder(self.path.parent)
+        flush_folder(self.path.parent)
 
     def _entries_without(self, run: str) -> list[RunEntry]:
         return [entry for entry in self.manifest.runs if entry.run != run]

@@ -17,12 +17,12 @@ from pathlib import Path
 import yaml
 
 from sandbox.core.errors import MachineError, SandboxError
+from sandbox.core.files import write_atomically
 from sandbox.core.paths import CHECKOUT, LOCK_FILE
 from sandbox.profile.images import Availability, Catalog, Lock, built_alias, built_reference
 from sandbox.profile.names import PACKAGE_LABEL
 from sandbox.profile.plan import Plan
 from sandbox.profile.reader import load_library, load_lock
-from sandbox.record.store import write_atomically
 from sandbox.stack.engine import Docker
 from sandbox.stack.locks import locked
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from sandbox.core.words import ImageOrigin
 from sandbox.stack.server_status import ServerStatus
 
 if TYPE_CHECKING:  # Pydantic's models: what only looks at a stack does without them
-    from sandbox.profile.images import ImageOrigin
     from sandbox.profile.library import Kind
     from sandbox.record.record import Inputs
 
@@ -29,7 +29,7 @@ class StackNode:
     topology: Literal["single", "galera", "gr"] | None = None
     image: str | None = None
     image_id: str | None = None
-    image_source: "ImageOrigin | None" = None
+    image_source: ImageOrigin | None = None
     digest: str | None = None
     """Of a published image."""
     package_version: str | None = None

@@ -14,12 +14,13 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, metrics_in, read_manifest, side_of
 from sandbox.cli.common.options import chosen
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
+from sandbox.core.files import write_atomically
 from sandbox.core.paths import RESULTS
 from sandbox.judge.past_results import history_of
 from sandbox.measure.machine import read_calibration
 from sandbox.record.index import open_index, open_one
 from sandbox.record.metrics import METRICS
-from sandbox.record.store import ResultFolder, all_results, write_atomically
+from sandbox.record.store import ResultFolder, all_results
 from sandbox.report.exports import benchstat_lines, entries, tool_of
 from sandbox.report.query_table import query_csv
 

@@ -14,6 +14,7 @@ from sandbox.cli.common.find_result import find_result, read_manifest, unreadabl
 from sandbox.cli.common.options import chosen, either, place
 from sandbox.cli.registry import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.core.files import write_atomically
 from sandbox.core.paths import RESULTS
 from sandbox.judge.calibration import noise_of
 from sandbox.judge.compare import Judged, judge_matrix
@@ -25,7 +26,7 @@ from sandbox.measure.trial.series import TrialSeries, series_of
 from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.record import Record
 from sandbox.record.server_series import server_series
-from sandbox.record.store import ResultFolder, write_atomically
+from sandbox.record.store import ResultFolder
 from sandbox.report.bench_view import bench_markdown
 from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.matrix import bench_figures, matrix_figures

@@ -14,6 +14,7 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, chosen, need_profile
 from sandbox.cli.registry import as_typed
 from sandbox.core.errors import ExitCode, SandboxError
+from sandbox.core.files import write_atomically
 from sandbox.judge.calibration import Calibration, noise_of
 from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import BLOCKS, EXIT_CODES, Look
@@ -28,7 +29,7 @@ from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import PLACEHOLDER
 from sandbox.record.record import Record, Status
-from sandbox.record.store import ResultFolder, write_atomically
+from sandbox.record.store import ResultFolder
 from sandbox.report.smoke_view import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override, volumes_of
