@@ -1,8 +1,10 @@
 """No module reaches around a layer, and the pure ones know nothing of Docker, clocks or files."""
 
 import ast
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
@@ -96,6 +98,47 @@ def is_pure(path: Path) -> bool:
         return False
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
     return layer_of(path) in PURE_ROOMS or docstring.startswith("PURE") or docstring.endswith(("Pure.", "Asks nobody."))
+
+
+def imported_modules(path: Path) -> set[Path]:
+    """Modules that a module imports: at its start, in a function, or for annotations alone."""
+    own = [name for name in imports(path) if name.startswith("sandbox.")]
+    packages = {PACKAGE.parent.joinpath(*name.split("."), "__init__.py") for name in own}
+    return {module for name in own if (module := module_named(name))} | {each for each in packages if each.is_file()}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """A late import hides no circle, nor does one for annotations: neither module can be read without the other."""
+    try:
+        TopologicalSorter({path: imported_modules(path) for path in modules()}).prepare()
+    except CycleError as circle:
+        pytest.fail(" → ".join(str(path.relative_to(PACKAGE)) for path in reversed(circle.args[1])))
+
+
+def late_imports(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Imports of the package's own modules inside functions."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom):
+                    named = [node.module or ""]
+                if isinstance(node, ast.stmt) and any(name.startswith("sandbox") for name in named):
+                    yield node
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_late_import_says_which_time_it_saves(path: Path) -> None:
+    """Above the imports of its function, or once for all at the start of its module."""
+    text = path.read_text()
+    lines = text.splitlines()
+    if any(line.startswith("# Imports are late, for start-up time: ") for line in lines):
+        return
+    for node in late_imports(ast.parse(text)):
+        above = node.lineno - 2  # the index of the line before it
+        while lines[above].lstrip().startswith(("import ", "from ")) or not lines[above].strip():
+            above -= 1
+        assert lines[above].lstrip().startswith("# Late, for start-up time: "), f"line {node.lineno}: late, but why?"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))

@@ -114,6 +114,7 @@ def main() -> None:
     if command in CHECKS:  # scripts/check uses neither the variables nor this interpreter
         script = Path(__file__).parents[2] / "check"
         os.execv(script, [str(script), CHECKS[command]])  # noqa: S606  (no shell is wanted)
+    # Late, for start-up time: what make refuses needs no command-line library.
     from sandbox.cli.main import main as run_command
 
     run_command()

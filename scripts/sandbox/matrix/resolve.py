@@ -28,8 +28,9 @@ from sandbox.profile.plan import Plan, PlanRequest, entry_words
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import effective_variables
 from sandbox.record.store import ResultFolder
+from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import Docker
-from sandbox.stack.engine_facts import engine_facts, host_class, lacking
+from sandbox.stack.engine_facts import engine_facts, host_class
 from sandbox.stack.naming import identity
 from sandbox.stack.planning import offline_plan, planned
 from sandbox.stack.protocol import StackNode

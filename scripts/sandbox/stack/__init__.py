@@ -7,7 +7,7 @@ What commands call, each with a `Docker` (engine.py) and an `OnEvent` (protocol.
 - `lifecycle.down(name or None, on_event, docker)`, `.clean(projects, on_event, docker)`: what was `Removed`
 - `lifecycle.restart(stack, node, on_event, timeout_s)`, `.stop(stack, on_event)`, `.start(stack, on_event, timeout_s)`
 - `sql_client.sql(stack, via, on_event)`, `access.shell(stack, node)`, `logs.logs(stack, node, follow)`: an exit code
-- `access.publish(stack, on_event) -> Stack`, `access.addresses(stack)`: ports on 127.0.0.1
+- `publish.publish(stack, on_event) -> Stack`, `publish.addresses(stack)`: ports on 127.0.0.1
 - `images.engine_availability(lock, docker)`: what the planner needs to know about this engine
 - `supply.ensure_images(plan, on_event, docker)`, `.all_built(catalog, available)`, `images.lock_images(plan, docker)`
 - `doctor.examine(docker) -> list[Check]`: every prerequisite

@@ -3,17 +3,14 @@
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sandbox.stack.control import death
 from sandbox.stack.inventory import Container
 from sandbox.stack.naming import name_option
+from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import ExecResult, ReadyAnswer
 from sandbox.stack.server_states import facts_from, server_states, state_of
 from sandbox.stack.server_status import ServerFacts, ServerStatus
-
-if TYPE_CHECKING:
-    from sandbox.stack.stack import Stack
 
 LOG_LINES = 2000
 """So many lines of a server's log are read where it does not say itself what is wrong."""
@@ -34,12 +31,12 @@ def repair_step(name: str) -> str:
     return f"make heal{name_option(name)} REPAIR=1 repairs it"
 
 
-def rejoin_step(stack: "Stack", node: str) -> str:
+def rejoin_step(stack: StackNodes, node: str) -> str:
     """Who makes a server that follows nobody follow the writer again."""
     return rejoining(stack, node) or f"make heal{name_option(stack.name)} REPAIR=1 makes it follow the writer"
 
 
-def rejoining(stack: "Stack", node: str) -> str:
+def rejoining(stack: StackNodes, node: str) -> str:
     """Which node of its group makes it follow the writer again by itself; empty: none does."""
     group = stack.container(node).about["group"]
     for each in stack.members:
@@ -48,7 +45,7 @@ def rejoining(stack: "Stack", node: str) -> str:
     return ""
 
 
-def look(stack: "Stack") -> StackLook:
+def look(stack: StackNodes) -> StackLook:
     """All three questions at once: each costs a second on a busy machine."""
     with ThreadPoolExecutor(max_workers=3) as pool:
         standings = pool.submit(stack.standings)
@@ -59,7 +56,7 @@ def look(stack: "Stack") -> StackLook:
 
 
 def _states(
-    stack: "Stack",
+    stack: StackNodes,
     answers: Mapping[str, ExecResult],
     standings: Mapping[str, str | None],
     ready: Mapping[str, ReadyAnswer],
@@ -80,7 +77,7 @@ def _states(
     return {node: _with_helper(stack, node, state) for node, state in found.items()}
 
 
-def _with_helper(stack: "Stack", node: str, state: ServerStatus) -> ServerStatus:
+def _with_helper(stack: StackNodes, node: str, state: ServerStatus) -> ServerStatus:
     """A detached server comes back by itself where its proxy or manager sees to that."""
     if state.word not in ("stale", "detached") or state.repair != "rejoin":
         return state
@@ -88,7 +85,7 @@ def _with_helper(stack: "Stack", node: str, state: ServerStatus) -> ServerStatus
     return replace(state, reason=f"{state.reason}; {helper}", repair="wait") if helper else state
 
 
-def _facts(stack: "Stack", server: Container, answer: ExecResult | None, role: str, said: str) -> ServerFacts:
+def _facts(stack: StackNodes, server: Container, answer: ExecResult | None, role: str, said: str) -> ServerFacts:
     topology, members = server.about["topology"] or "single", server.about.get("members", 1)
     if not server.running:
         return ServerFacts(topology, members, death(stack.docker, server))
@@ -103,7 +100,7 @@ def _facts(stack: "Stack", server: Container, answer: ExecResult | None, role: s
     return replace(facts, log=_log_of_this_life(stack, server))
 
 
-def _log_of_this_life(stack: "Stack", server: Container) -> str:
+def _log_of_this_life(stack: StackNodes, server: Container) -> str:
     """The end of a server's log since it was started: an earlier life had other reasons."""
     started = stack.docker.answer("inspect", "--format", "{{.State.StartedAt}}", server.id)
     since = ["--since", started.stdout.strip()] if started.code == 0 else []

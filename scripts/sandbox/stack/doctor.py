@@ -13,13 +13,12 @@ from typing import Any, Literal
 from sandbox.core.errors import SandboxError
 from sandbox.profile.images import at_least, built_alias
 from sandbox.profile.reader import load_library, load_lock
+from sandbox.stack.abilities import begin_trying, read_answers
 from sandbox.stack.engine import CommandStream, Docker, Pending
 from sandbox.stack.engine_facts import (
     available_memory_mb,
     begin_info,
-    begin_trying,
     free_disk_mb,
-    read_answers,
     read_info,
 )
 from sandbox.stack.images import engine_availability, registry_reachable, series_builds

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any, Never
 
 from sandbox.core.errors import SandboxError
+from sandbox.stack.accounts import client_argv
+from sandbox.stack.nodes import StackNodes
 from sandbox.stack.protocol import EntryPoint, ExecResult, NodeControl
-from sandbox.stack.sql_client import client_argv
-from sandbox.stack.stack import Stack
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a word of Pydantic's models: a `sql` starts without them
     from sandbox.profile.library import Kind
 
 _CONNECT_S = 5
@@ -25,7 +25,7 @@ class ExternalControl(NodeControl):
 
     kind: "Kind" = "external"
 
-    def __init__(self, stack: Stack, entry: EntryPoint) -> None:
+    def __init__(self, stack: StackNodes, entry: EntryPoint) -> None:
         self.name, self._stack, self._entry = entry.node, stack, entry
 
     def ask(self, statement: str, timeout_s: float = 10.0) -> ExecResult:

@@ -11,7 +11,7 @@ from sandbox.core.errors import natural_order
 from sandbox.profile.names import Identity
 from sandbox.stack.engine import Docker, Pending
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.record.record import Inputs
 
 LABEL = "sandbox.stack"
@@ -76,7 +76,8 @@ class Container:
     @cached_property
     def inputs(self) -> "Inputs":
         """What the user changed at ``up``, as far as this version of the tool knows it."""
-        from sandbox.record.record import Inputs  # here: Pydantic takes 60 ms, which a `sql` can do without
+        # Late, for start-up time: Pydantic takes 60 ms, which a `sql` does without.
+        from sandbox.record.record import Inputs
 
         given = json.loads(self.inputs_label or "{}")
         # A newer version of this tool, whose stack is on the same engine, may know of more.

@@ -19,10 +19,10 @@ from sandbox.stack.control import death
 from sandbox.stack.engine import CommandGroup, CommandStream, Docker
 from sandbox.stack.inventory import LABEL, Container
 from sandbox.stack.naming import name_option
+from sandbox.stack.nodes import StackNodes, explained, other_version, ready_question, server_role
 from sandbox.stack.protocol import LogTail, NodeEvent, NodeState, Note, OnEvent, ServerRole
 from sandbox.stack.server_states import ready_in_words
 from sandbox.stack.server_status import ServerStatus
-from sandbox.stack.stack import Stack, explained, other_version, ready_question, server_role
 
 MOVING_FACTOR = 5
 """How many times its bound a node may take while its log still moves (docs/design.md, rule 4)."""
@@ -188,7 +188,7 @@ def _patience_s(state: ServerStatus) -> float:
 class _BrokenServers:
     """Finds servers that do not come back by themselves; times in seconds since the wait started."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: StackNodes) -> None:
         self._stack = stack
         self._since_s: dict[str, float] = {}
         """Since when a server has been broken."""
@@ -217,7 +217,7 @@ class Readiness:
 
     def __init__(
         self,
-        stack: Stack,
+        stack: StackNodes,
         on_event: OnEvent,
         timeout_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -343,7 +343,7 @@ class Readiness:
         container = waiting.container
         expected = _in_words(container, container.about.get("expected") or "success")
         text = f"is not ready after {seconds:.0f} s (condition: {expected}; last answer: {waiting.answer or 'none'}"
-        if container.is_server and (state := self._stack.server_states().get(container.node)):
+        if container.is_server and (state := look(self._stack).states.get(container.node)):
             text += f"; it is {state.text}"
         return f"{text})"
 

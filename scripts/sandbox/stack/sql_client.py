@@ -11,20 +11,17 @@ from typing import TYPE_CHECKING, Literal
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack.access import hand_over_piped
+from sandbox.stack.accounts import Login, client_argv, login
 from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import EntryPoint, Note, OnEvent, ServerRole
 from sandbox.stack.stack import Stack
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Pydantic's models: a `sql` starts without them
     from sandbox.profile.plan import UserFile
 
 Layout = Literal["table", "tab", "csv", "json"]
 LAYOUTS: tuple[Layout, ...] = ("table", "tab", "csv", "json")
 
-ROOT_CNF = "/sandbox/root.cnf"
-APP_CNF = "/sandbox/app.cnf"
-_NEUTRAL = ("--no-defaults", "--default-character-set=utf8mb4", "--skip-ssl-verify-server-cert")
-"""What those files say, without their user."""
 _WITH_HOST = ("sh", "-c", 'IFS= read -r host && exec "$@" -h "$host"', "sh")
 """Starts the client that follows for the host in the first line of the input; the client reads the rest."""
 _TYPED_ROWS = files(__package__).joinpath("in_client", "typed_rows.py").read_text(encoding="utf-8")
@@ -59,38 +56,6 @@ class SqlOptions:
     def is_typed(self) -> bool:
         """Whether values keep their types and NULL, which the client's own layouts do not."""
         return self.layout in ("csv", "json")
-
-
-@dataclass(frozen=True, slots=True)
-class Login:
-    """The account for an entry point. ``file``: the option file that has its password; None: the user gives it."""
-
-    user: str
-    file: str | None
-
-    @property
-    def client_options(self) -> list[str]:
-        """As options of the command-line client, credentials first."""
-        return [f"--defaults-file={self.file}"] if self.file else [*_NEUTRAL, f"--user={self.user}"]
-
-
-def login(stack: Stack, entry: EntryPoint, user: str | None = None) -> Login:
-    """The account of a user at an entry point; None: root on a server, the application's user elsewhere.
-
-    A proxy may know no other: ProxySQL and MaxScale have their own lists of users.
-    """
-    is_server = any(each.node == entry.node and each.is_server for each in stack.members)
-    wanted = user or ("root" if is_server else entry.user)
-    if entry.via == "external":
-        return Login(wanted, APP_CNF if wanted == entry.user else None)
-    return Login(wanted, {"root": ROOT_CNF, entry.user: APP_CNF}.get(wanted))
-
-
-def client_argv(stack: Stack, entry: EntryPoint, account: Login | None = None) -> list[str]:
-    """The command-line client at an entry point."""
-    program = stack.client.about["sql_client"]
-    credentials = (account or login(stack, entry)).client_options
-    return [program, *credentials, "-h", entry.host, "-P", str(entry.port)]
 
 
 def only_reads(statements: str | None) -> bool:

@@ -1,307 +1,43 @@
-"""A running stack: how a command finds it, its nodes, their roles, commands in them. Implements the protocol."""
+"""A running stack, whole: its nodes, the wait until they are ready, the means to break and upgrade one."""
 
-import re
-import time
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from functools import cached_property
+from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from sandbox.core.errors import MachineError, SandboxError, did_you_mean
 from sandbox.core.paths import CHECKOUT
-from sandbox.profile.names import Identity
-from sandbox.profile.versions import answers_to
 from sandbox.stack import inventory
 from sandbox.stack.ask_states import look
-from sandbox.stack.control import Control, death
-from sandbox.stack.engine import CommandStream, Docker, Pending
-from sandbox.stack.engine_facts import engine_facts, image_facts, lacking
-from sandbox.stack.entry import Entries
-from sandbox.stack.inventory import HELPER, Container
-from sandbox.stack.naming import choose_project, stack_name
-from sandbox.stack.protocol import (
-    Engine,
-    EntryPoint,
-    ExecResult,
-    NodeControl,
-    OnEvent,
-    ReadyAnswer,
-    RunningStack,
-    ServerRole,
-    SettingProof,
-    StackNode,
-)
+from sandbox.stack.control import Control
+from sandbox.stack.engine import Docker
+from sandbox.stack.external import ExternalControl
+from sandbox.stack.naming import choose_project
+from sandbox.stack.nodes import StackNodes
+from sandbox.stack.protocol import NodeControl, OnEvent, RunningStack
+from sandbox.stack.readiness import Readiness
 from sandbox.stack.server_status import ServerStatus
-from sandbox.stack.sql_session import SqlSession
-
-if TYPE_CHECKING:
-    from sandbox.record.record import Inputs
-
-_ROLES: Mapping[str, ServerRole] = {"writer": "writer", "reader": "reader", "stale": "stale"}
-PATIENCE_S = 10.0
-"""A hanging server must not block the answers of the others."""
-PROOF_LIMIT_S = 30.0
-"""For the proofs of all settings, together: one through a proxy opens more than a hundred connections."""
-_LAST_LOOK_S = 0.1
-"""For the answers that have arrived while another node was waited for."""
-UPGRADED = "upgraded"
 
 
-class Stack(RunningStack):
-    """One stack on the engine, found by its label. ``plan``: the hash of its plan."""
-
-    def __init__(self, containers: Sequence[Container], docker: Docker) -> None:
-        """``containers`` is every container of one project, at least one."""
-        self.docker = docker
-        self._take(containers)
-        first = self.containers[0]
-        self.project, self.checkout = first.project, first.checkout
-        self.identity = Identity(first.project, first.checkout)
-        self.name = stack_name(first.project, first.checkout)
-        self.profile = first.profile
-        self.patience_s = PATIENCE_S
-        """How long nodes that are asked at once may take, together."""
-        self._sessions: dict[tuple[str, ...], SqlSession] = {}
-
-    def _take(self, containers: Sequence[Container]) -> None:
-        """``members``: the containers of the plan's nodes, without our helpers."""
-        self.containers = tuple(containers)
-        self.members = [container for container in self.containers if container.kind != HELPER]
-        self.__dict__.pop("_images", None)
-
-    @cached_property
-    def inputs(self) -> "Inputs":  # type: ignore[override]  # read on first use
-        """What the user changed at ``up``, in addition to the profile."""
-        return self.containers[0].inputs
-
-    @property
-    def plan(self) -> str:
-        """Hash of the plan; of a stack with upgraded servers, which is no single plan's any more, `UPGRADED`."""
-        known = {container.plan for container in self.members}
-        return next(iter(known)) if len(known) == 1 else UPGRADED
-
-    @property
-    def publisher(self) -> Container | None:
-        """The helper that publishes ports on the host, where there is one."""
-        return next((container for container in self.containers if container.forwards), None)
-
-    @property
-    def client(self) -> Container:
-        """The client node. Raises SandboxError (exit 4) where it is gone."""
-        return self.container(next((each.node for each in self.members if each.kind == "client"), "client1"))
-
-    def refreshed(self) -> "Stack":
-        """The stack as it is now. Raises SandboxError (exit 4) where it is gone."""
-        now = inventory.containers(self.docker, self.project)
-        if now:
-            return Stack(now, self.docker)
-        raise MachineError(f"the stack '{self.name}' is gone", "another command removed it", "try: make ps")
-
-    def container(self, node: str) -> Container:
-        """The container of a node. Raises SandboxError (exit 2) for an unknown node."""
-        found = next((container for container in self.containers if container.node == node), None)
-        if found is not None:
-            return found
-        raise SandboxError(
-            f"the stack '{self.name}' has no node '{node}'",
-            did_you_mean(node, [container.node for container in self.members]),
-            "try: make ps",
-        )
-
-    def refresh(self) -> None:
-        """Finds the containers as they are now, where some were replaced. Raises SandboxError (exit 4) without any."""
-        self._take(self.refreshed().containers)
-
-    @cached_property
-    def _images(self) -> Mapping[str, Mapping[str, Any]]:
-        return image_facts(self.docker, [container.id for container in self.members])
-
-    def nodes(self) -> list[StackNode]:
-        own = [_stack_node(container, self._images.get(container.id, {})) for container in self.members]
-        return own + [_external_node(entry) for entry in self.entries.externals()]
-
-    def roles(self) -> dict[str, ServerRole | None]:
-        return {name: server_role(answer) for name, answer in self.standings().items()}
-
-    def versions(self) -> dict[str, str]:
-        """The versions that the servers report, asked now; without those that do not answer."""
-        servers = [node for node in self.members if node.is_server and node.running]
-        answers = self._answers([(node.node, node, "version") for node in servers], self.patience_s)
-        return {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
-
-    def standings(self) -> dict[str, str | None]:
-        """Every database server's full role answer, asked now: ``stale: writable, but replica1 is the writer``.
-
-        None for one that is not running or does not answer.
-        """
-        servers = [node for node in self.members if node.is_server]
-        answers = self._answers([(node.node, node, "role") for node in servers if node.running], self.patience_s)
-        given = {node: answer.stdout.strip() for node, answer in answers.items() if answer.code == 0}
-        return {server.node: given.get(server.node) for server in servers}
-
-    def state_answers(self) -> dict[str, ExecResult]:
-        """What every running database server answers when asked for its state; `plan.server_states` reads it."""
-        servers = [node for node in self.members if node.is_server and node.running]
-        return self._answers([(node.node, node, "state") for node in servers], self.patience_s)
+class Stack(StackNodes, RunningStack):  # type: ignore[override]  # its inputs are read on first use
+    """One stack on the engine, found by its label. Implements the protocol."""
 
     def server_states(self) -> Mapping[str, ServerStatus]:
         return look(self).states
 
-    @property
-    def entries(self) -> Entries:
-        """Everything that `VIA=` can name."""
-        return Entries(self.members, self.roles)
-
-    def entry_point(self, via: str | None, roles: Mapping[str, ServerRole | None] | None = None) -> EntryPoint:
-        return Entries(self.members, self.roles if roles is None else lambda: dict(roles)).resolve(via)
-
-    def prove_settings(self) -> list[SettingProof]:
-        client = next((node for node in self.members if node.kind == "client"), None)
-        asked: list[tuple[str, Container, str]] = []
-        expected: dict[str, tuple[str, str, str]] = {}
-        for node in self.members:
-            for setting, proof in node.about.get("proofs", {}).items():
-                key = f"{setting} on {node.node}"
-                expected[key] = (setting, node.node, proof["expect"])
-                where = node if proof["via"] == "self" else client
-                question = f"proof-{setting}" if proof["via"] == "self" else f"proof-{setting}-{node.node}"
-                if where is not None and where.running:
-                    asked.append((key, where, question))
-        answers = self._answers(asked, PROOF_LIMIT_S)
-        return [SettingProof(*words, _proof_answer(answers.get(key))) for key, words in expected.items()]
-
-    def readiness(self) -> dict[str, ReadyAnswer]:
-        client = next((each for each in self.members if each.kind == "client" and each.running), None)
-        known, asked = dict[str, ReadyAnswer](), list[tuple[str, Container, str]]()
-        for each in self.members:
-            if not each.running:
-                known[each.node] = ReadyAnswer(False, each.state)
-            elif client is None and each.about.get("ready") == "client":
-                known[each.node] = ReadyAnswer(False, "unknown: the client node, which would ask it, does not run")
-            elif question := ready_question(each, client or each):
-                asked.append((each.node, *question))
-            else:
-                known[each.node] = ReadyAnswer(True, "runs")
-        return known | {node: _ready_answer(answer) for node, answer in self._answers(asked, self.patience_s).items()}
-
-    def _answers(self, questions: Sequence[tuple[str, Container, str]], limit_s: float) -> dict[str, ExecResult]:
-        """(key, container, question to its probe) → how that ended; all run at once, and all within ``limit_s``."""
-        pending = [
-            (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
-            for key, container, question in questions
-        ]
-        end_s = time.monotonic() + limit_s
-        return {key: _answer_until(end_s, each, limit_s) for key, each in pending}
-
-    def run(self, node: str, argv: Sequence[str], stdin: str | None = None, timeout_s: float = 60.0) -> ExecResult:
-        return self.docker.answer(*self._exec(node, argv, stdin is not None), stdin=stdin, timeout_s=timeout_s)
-
-    def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:
-        session = self._sessions.setdefault((node, *argv), SqlSession(lambda: self.stream(node, argv)))  # atomic
-        return session.ask(line, timeout_s)
-
-    def stream(self, node: str, argv: Sequence[str]) -> CommandStream:
-        return self.docker.stream(*self._exec(node, argv, interactive=True), stdin=True)
-
-    def _exec(self, node: str, argv: Sequence[str], interactive: bool) -> list[str]:
-        return ["exec", *(["-i"] if interactive else []), self.container(node).id, *argv]
-
     def wait_until_ready(self, timeout_s: float) -> None:
-        from sandbox.stack.readiness import Readiness  # here: it imports this module
-
         Readiness(self.refreshed(), lambda _: None, timeout_s, end_if_broken=True).wait()
 
-    def dead_nodes(self) -> dict[str, str]:
-        stopped = [container for container in self.refreshed().members if not container.running]
-        return {container.node: death(self.docker, container) for container in stopped}
-
-    def starts(self) -> dict[str, str]:
-        names = {each.id: each.node for each in self.members}
-        # Where one of them is gone the command fails, and still prints the others.
-        answer = self.docker.answer("inspect", "--format", "{{.Id}} {{.State.StartedAt}}", *names)
-        return {names[id_]: at for id_, at in map(str.split, answer.stdout.splitlines())}
-
-    def log(self, node: str, since: datetime | None = None) -> str:
-        bound = ["--since", since.strftime("%Y-%m-%dT%H:%M:%S.%fZ")] if since else []
-        return self.docker.stream("logs", "--timestamps", *bound, self.container(node).id).text()
-
-    def engine(self) -> Engine:
-        return engine_facts(self.docker)
-
     def control(self, node: str) -> NodeControl:
-        from sandbox.stack.external import ExternalControl  # here: it imports this module
-
-        if external := next((each for each in self.entries.externals() if each.node == node), None):
-            return ExternalControl(self, external)
+        for external in self.entries.externals():
+            if external.node == node:
+                return ExternalControl(self, external)
         return Control(self.docker, self.identity, self.container(node), lambda: self.client.image)
 
     def upgrade(self, node: str, version: str) -> None:
-        from sandbox.stack.upgrade import upgrade  # here: it imports this module
+        # Late, for start-up time: it plans, and the planner's libraries take longer than all that a `sql` does.
+        from sandbox.stack.upgrade import upgrade
 
         made = upgrade(self, node, version)
         self._take([made if each.node == node else each for each in self.containers])
-
-    def lacking(self) -> Mapping[str, str]:
-        return lacking(self.docker, self.client.image, self.identity)
-
-    def secrets(self) -> frozenset[str]:
-        return self._secrets  # read back from its client node
-
-    @cached_property
-    def _secrets(self) -> frozenset[str]:
-        return frozenset(self.docker.ask("exec", self.client.id, "cat", "/sandbox/passwords").split())
-
-
-def ready_question(container: Container, client: Container) -> tuple[Container, str] | None:
-    """Where to ask whether a node is ready, and which question; None where running is all there is to it.
-
-    In the node's own container, or from the client where the path to the node is part of the question.
-    """
-    via = container.about.get("ready")
-    if via is None:
-        return None
-    return (client, f"ready-{container.node}") if via == "client" else (container, "ready")
-
-
-def _answer_until(end_s: float, pending: Pending, limit_s: float) -> ExecResult:
-    try:
-        return pending.answer(max(_LAST_LOOK_S, end_s - time.monotonic()))
-    except TimeoutError:
-        return ExecResult(124, "", f"no answer within {limit_s:g} s")
-
-
-def _proof_answer(answer: ExecResult | None) -> str | None:
-    if answer is None:
-        return None
-    return answer.stdout.strip() if answer.code == 0 else answer.last_error or "no answer"
-
-
-def _ready_answer(answer: ExecResult) -> ReadyAnswer:
-    """What a probe printed; a server's client may warn in lines before."""
-    said = answer.stdout.strip().rpartition("\n")[2]
-    otherwise = "yes" if answer.code == 0 else answer.last_error or "no answer"
-    return ReadyAnswer(answer.code == 0, said or otherwise)
-
-
-def server_role(answer: str | None) -> ServerRole | None:
-    """The role at the start of a server's answer, such as ``reader, caught up``; None for any other answer."""
-    word = re.match(r"\w*", answer or "")
-    return _ROLES.get(word[0]) if word else None
-
-
-def other_version(container: Container, reported: str) -> str | None:
-    """The words for a server of another version than the exact one requested; else None."""
-    asked = container.about.get("exact")
-    if not asked or answers_to(asked, reported):
-        return None
-    return f"reports version {reported}, but {asked} was requested"
-
-
-def explained(answer: str | None) -> bool:
-    """Whether an answer explains why a ready server is neither the writer nor a reader."""
-    return (answer or "").startswith(("stale: ", "detached: "))
 
 
 def all_stacks(docker: Docker) -> list[Stack]:
@@ -320,20 +56,3 @@ def find_stack(name: str | None, on_event: OnEvent, docker: Docker, checkout: Pa
     stacks = all_stacks(docker)
     project = choose_project(name, {stack.project: stack.checkout for stack in stacks}, on_event, checkout)
     return next(stack for stack in stacks if stack.project == project)
-
-
-def _stack_node(container: Container, of_image: Mapping[str, Any]) -> StackNode:
-    about = container.about
-    return StackNode(
-        name=container.node, term=about["term"], component=about["component"], kind=container.kind,  # type: ignore[arg-type]
-        group_index=about["group"], family=about["family"], topology=about["topology"], image=container.image,
-        image_source=about["origin"], host=container.node, port=next(iter(about["ports"].values()), None),
-        host_of=about.get("host_of"), rejoins=about.get("rejoins", ""), **of_image,
-    )  # fmt: skip
-
-
-def _external_node(entry: EntryPoint) -> StackNode:
-    return StackNode(
-        name=entry.node, term="external", component="external", kind="external", group_index=entry.group_index,
-        family="mysql", host=entry.host, port=entry.port, has_container=False,
-    )  # fmt: skip

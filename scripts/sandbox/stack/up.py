@@ -13,7 +13,6 @@ from sandbox.profile.data_directory import restorable
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import Secrets
 from sandbox.record.record import Inputs
-from sandbox.stack.access import publish
 from sandbox.stack.create import create, fill, start, volume_mount
 from sandbox.stack.disks import flush_disks, make_disks
 from sandbox.stack.engine import Docker, Pending, RefusedError
@@ -23,8 +22,10 @@ from sandbox.stack.journal import forget_all
 from sandbox.stack.lifecycle import remove_project, start_idle
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
+from sandbox.stack.nodes import UPGRADED
 from sandbox.stack.planning import refuse_unknown_variables
 from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
+from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.snapshots.in_use import forget_changes
@@ -39,7 +40,7 @@ from sandbox.stack.snapshots.restore import (
 )
 from sandbox.stack.snapshots.take import Wish
 from sandbox.stack.sql_client import run_init
-from sandbox.stack.stack import UPGRADED, Stack
+from sandbox.stack.stack import Stack
 from sandbox.stack.supply import ensure_images, needs_supply, refuse_unavailable
 
 _KNOWN_REFUSALS = {

@@ -12,14 +12,14 @@ from sandbox.stack.engine import RefusedError
 from sandbox.stack.inventory import Container, containers
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import name_option
+from sandbox.stack.nodes import StackNodes
 from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
-from sandbox.stack.stack import Stack
 
 _GROUP_NAME = "sed -n 's/^loose_group_replication_group_name *= *//p' {folder}/*.cnf | tr -d '\"'"
 
 
-def upgrade(stack: Stack, node: str, version: str) -> Container:
+def upgrade(stack: StackNodes, node: str, version: str) -> Container:
     """Stops a server in order, and starts one of another version on its data; returns its container, not yet ready.
 
     Raises SandboxError: exit 2 where the profile has no such version; exit 4 where its image is not here, which is
@@ -42,11 +42,11 @@ def upgrade(stack: Stack, node: str, version: str) -> Container:
         return _found(stack, node)
 
 
-def _found(stack: Stack, node: str) -> Container:
+def _found(stack: StackNodes, node: str) -> Container:
     return next(each for each in containers(stack.docker, stack.project) if each.node == node)
 
 
-def _request(stack: Stack, old: Container, version: str) -> PlanRequest:
+def _request(stack: StackNodes, old: Container, version: str) -> PlanRequest:
     """The stack as it is, with this one change."""
     given = stack.inputs
     versions = {each.node: _asked(each) for each in stack.members if each.is_server}
@@ -67,7 +67,7 @@ def _asked(server: Container) -> str:
     return str(server.about.get("exact") or server.about["series"])
 
 
-def _user_file(stack: Stack, old: Container) -> UserFile:
+def _user_file(stack: StackNodes, old: Container) -> UserFile:
     """What `CNF=` gave, read back: a stack keeps its name and hash only."""
     text = stack.docker.ask("exec", old.id, "sh", "-c", "cat $(find /etc -name 99-user.cnf)")
     return UserFile(stack.inputs.cnf_name or "", text, stack.inputs.cnf_sha256 or "")
@@ -83,7 +83,7 @@ def _refuse_absent(node: Node) -> None:
         )
 
 
-def _document(stack: Stack, plan: Plan, node: str) -> dict[str, Any]:
+def _document(stack: StackNodes, plan: Plan, node: str) -> dict[str, Any]:
     """The Compose file of this one service. What it shares with the others, and its data, is there: none is changed."""
     document = compose_document(plan, _secrets(stack, plan, node), stack.identity)
     service = {key: value for key, value in document["services"][node].items() if key != "depends_on"}
@@ -94,7 +94,7 @@ def _document(stack: Stack, plan: Plan, node: str) -> dict[str, Any]:
     return {**document, **there, "services": {node: service}}
 
 
-def _secrets(stack: Stack, plan: Plan, node: str) -> Secrets:
+def _secrets(stack: StackNodes, plan: Plan, node: str) -> Secrets:
     """Those of the stack, read back from it; a certificate that a server signs itself is made anew."""
     if plan.node(node).has_certificate("authority"):
         what = f"{node} cannot be upgraded: its certificate is signed by an authority of the stack, which is not kept"

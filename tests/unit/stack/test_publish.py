@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.stack.access import Address, addresses, publish
 from sandbox.stack.inventory import HELPER
 from sandbox.stack.protocol import ExecResult
+from sandbox.stack.publish import Address, addresses, publish
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 

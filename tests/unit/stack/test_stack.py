@@ -11,8 +11,9 @@ import pytest
 from sandbox.cli.common.viewing import stack_lines, view_now
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.stack.journal import Breakage, note_breakage
+from sandbox.stack.nodes import ready_question
 from sandbox.stack.protocol import ReadyAnswer, RunningStack
-from sandbox.stack.stack import all_stacks, find_stack, ready_question
+from sandbox.stack.stack import all_stacks, find_stack
 from unit.stack.fake_docker import HANGS, FakeDocker, answer
 from unit.stack.small_stack import Events, running_stack
 
@@ -148,7 +149,7 @@ def test_a_proof_that_fails_says_why(docker: FakeDocker) -> None:
 
 
 def test_proofs_that_hang_share_a_bound_of_their_own(docker: FakeDocker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox.stack.stack.PROOF_LIMIT_S", 0.3)
+    monkeypatch.setattr("sandbox.stack.nodes.PROOF_LIMIT_S", 0.3)
     docker.on("sh /sandbox/probe proof-", HANGS)
     stack, began = running_stack(docker, "mysql+cloning+balancer+fancy"), time.monotonic()
     assert {proof.answer for proof in stack.prove_settings()} == {"no answer within 0.3 s"}

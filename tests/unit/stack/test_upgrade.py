@@ -15,7 +15,8 @@ from sandbox.profile.templates import PASSWORD_NAMES
 from sandbox.stack import upgrade as upgrade_module
 from sandbox.stack.control import Control
 from sandbox.stack.engine import RefusedError
-from sandbox.stack.stack import UPGRADED, Stack
+from sandbox.stack.nodes import UPGRADED
+from sandbox.stack.stack import Stack
 from unit.profile.small_library import SMALL
 from unit.stack.fake_docker import FakeDocker, answer
 from unit.stack.small_stack import running_stack

@@ -50,6 +50,7 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
     if as_json:
         print(record.model_dump_json(indent=2))
         return
+    # Late, for start-up time: 0.1 s that a refusal need not wait for.
     from rich.console import Console
 
     from sandbox.report.bench_view import bench_table, bench_text

@@ -87,6 +87,7 @@ def _estimate(resolved: Resolved) -> Estimate:
 
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """Prints the verdicts and writes the result's report. Raises SandboxError (exit 4) if no run is usable."""
+    # Late, for start-up time: 0.1 s that a refusal need not wait for.
     from sandbox.cli.commands import report
     from sandbox.report.verdict_table import lost_runs, processor_data, verdict_data, verdict_lines
 

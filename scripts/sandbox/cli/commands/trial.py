@@ -87,6 +87,7 @@ def _print(record: Record, folder: str, as_json: bool) -> None:
     if as_json:
         print(record.model_dump_json(indent=2))
         return
+    # Late, for start-up time: 0.1 s that a refusal need not wait for.
     from rich.console import Console
 
     from sandbox.report.trial_view import trial_table, trial_text

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+# Imports are late, for start-up time: a shell asks at every key, and each answer needs a few modules only.
 if TYPE_CHECKING:
     from sandbox.stack.inventory import Container
 

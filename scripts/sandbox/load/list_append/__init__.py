@@ -38,7 +38,7 @@ class ListAppend(HistoryLoad):
 
     def anomalies(self, txns: list[Txn]) -> dict[str, Anomaly]:
         """By lists, and by cycles."""
-        # Here: the search for cycles imports SciPy, which a list of workloads does not need.
+        # Late, for start-up time: the search for cycles imports SciPy, which a list of workloads does without.
         from sandbox.load.common.isolation.list_append import anomalies
         from sandbox.load.common.isolation.lists import ListHistory
 
