@@ -23,10 +23,10 @@ from sandbox.matrix.file import PARAMETERS, changes_of, refuse_idle_factors, ref
 from sandbox.matrix.selection import Experiment, make_experiment
 from sandbox.measure.run import NO_LOAD, BenchRequest, TrialRequest
 from sandbox.measure.trial.schedule import scenario_of
-from sandbox.profile.grammar import check_limits, external_address
+from sandbox.profile.grammar import check_limits, external_address, split_assignments
 from sandbox.profile.plan import Plan, PlanRequest, entry_words
 from sandbox.profile.templates import PLACEHOLDER, node_context
-from sandbox.profile.variables import effective_variables
+from sandbox.profile.variables import UnknownVariableError, effective_variables
 from sandbox.record.store import ResultFolder
 from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import Docker
@@ -135,14 +135,21 @@ class Plans:
             raise made
         return made
 
-    def reason(self, cell: Cell) -> str | None:
-        """Why a cell cannot run here; None for one that can."""
+    def refusal(self, cell: Cell) -> SandboxError | None:
+        """Why the stack of a cell cannot be planned; None for one that can."""
         try:
-            plan = self(cell.plan_request)
+            self(cell.plan_request)
         except SandboxError as error:
             if error.exit_code is not ExitCode.BAD_INPUT:  # a broken checkout is not the cell's fault
                 raise
-            return f"{error.what}: {error.known}"
+            return error
+        return None
+
+    def reason(self, cell: Cell) -> str | None:
+        """Why a cell cannot run here; None for one that can."""
+        if refusal := self.refusal(cell):
+            return f"{refusal.what}: {refusal.known}"
+        plan = self(cell.plan_request)
         via = cell.change.via
         if via and via not in entry_words(plan):
             return f"via: {via} is not part of {plan.profile}"
@@ -157,6 +164,7 @@ def resolve_file(matrix: Matrix, path: Path, only: str | None) -> Resolved:
         matrix = matrix.with_baseline_among(lambda cell: not plans.reason(cell))
     experiment = make_experiment(matrix, only)
     loads = loads_of_file(experiment, path)
+    _refuse_mistyped_variables(experiment, plans, path)
     files = {cell.change.workload or "": load.workload.file for cell, load in zip(experiment.cells, loads, strict=True)}
     experiment = apart_by_data(experiment, loads)
     experiment = replace(
@@ -356,6 +364,21 @@ def _refuse_unknown(
         raise refused_at(path, place, SandboxError(text, did_you_mean(word, known), "try: make plan PROFILE=…"))
 
 
+def _refuse_mistyped_variables(experiment: Experiment, plans: Plans, path: Path) -> None:
+    """Raises SandboxError (exit 2), naming file and line, for a variable that no server of its cells knows.
+
+    If some know it, the cells of the others are skipped: a variable may come with a version, or leave with one.
+    """
+    for place, change in changes_of(experiment.matrix):
+        refusals = [plans.refusal(cell) for cell in experiment.cells if place in _chosen_places(cell)]
+        if not all(refusals):
+            continue
+        names = {name for _, name, _ in split_assignments(tuple(change.set))}
+        for refusal in refusals:
+            if isinstance(refusal, UnknownVariableError) and refusal.name in names:
+                raise refused_at(path, (*place, "set"), refusal)
+
+
 def _names_of(plan: Plan) -> list[str]:
     return [*WORDS, *(node.name for node in plan.nodes if node.kind != "client")]
 
@@ -375,11 +398,16 @@ def _place_at_fault(cell: Cell, matrix: Matrix, error: SandboxError) -> Place:
 
 def _keys_of(cell: Cell, matrix: Matrix) -> Iterator[tuple[Place, Change]]:
     """Every key of a cell, each with its place; the workload before its options."""
-    chosen = {("common",), *(("factors", factor, level) for factor, level in cell.levels.items())}
+    chosen = _chosen_places(cell)
     for place, change in changes_of(matrix):
         for name in Change.model_fields if place in chosen else ():
             if name in change.model_fields_set:
                 yield (*place, name), Change.model_validate({name: getattr(change, name)})
+
+
+def _chosen_places(cell: Cell) -> set[Place]:
+    """The places in the file whose changes make up a cell."""
+    return {("common",), *(("factors", factor, level) for factor, level in cell.levels.items())}
 
 
 def apart_by_data(experiment: Experiment, loads: Sequence[BenchRequest]) -> Experiment:

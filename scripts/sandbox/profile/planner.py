@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, nearest
 from sandbox.profile import apply
-from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, external_address, parse
+from sandbox.profile.grammar import ADDRESS_EXAMPLE, Term, check_limits, external_address, parse
 from sandbox.profile.images import Availability, ImageChoice, ImageSource, at_least, choose_image
 from sandbox.profile.library import Auxiliary, Component, Library, Servers, ServiceSpec, as_source
 from sandbox.profile.plan import Group, Node, Plan, PlanRequest, memory_mb
@@ -31,6 +31,7 @@ def make_plan(request: PlanRequest, library: Library, available: Availability) -
 
     Raises SandboxError (exit 2) for anything that cannot work, naming the term, why, and a profile that plans.
     """
+    check_limits(request.cpus, request.memory, request.cpuset, request.disk)
     try:
         return _planned(request, library, available)
     except ProfileError as refusal:

@@ -115,8 +115,20 @@ def names_in(help_text: str) -> Names:
     return frozenset(canonical(name) for name in [*options, *(line.split()[0] for line in below if line.strip())])
 
 
+class UnknownVariableError(SandboxError):
+    """A name in SET= or CNF= that a server does not know but that resembles one. ``name``: as it was typed."""
+
+    def __init__(self, variable: str, image: str, name: str, near: str) -> None:
+        super().__init__(
+            f"{variable}: {image} has no variable '{name}'",
+            f"did you mean '{near}'? (with loose_{name} the server starts even if it does not know it)",
+            f"try: SET={near}=…" if variable == "SET" else f"try: the same command with {near} in the file",
+        )
+        self.name = name
+
+
 def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
-    """Raises SandboxError (exit 2) for a name in SET= or CNF= that the image does not know but that resembles one.
+    """Raises UnknownVariableError (exit 2) for a name in SET= or CNF= that the image does not know.
 
     ``known``: by image reference, for the images that could be asked. ``loose_`` means that the server may not know it.
     """
@@ -126,11 +138,7 @@ def refuse_mistyped(plan: Plan, known: Mapping[str, Names]) -> None:
         given = [("SET", name) for name, _ in node.assignments] + [("CNF", name) for name in own]
         for variable, name in given:
             if near := _nearest(name, known.get(node.image, frozenset())):
-                raise SandboxError(
-                    f"{variable}: {node.image} has no variable '{name}'",
-                    f"did you mean '{near}'? (with loose_{name} the server starts even if it does not know it)",
-                    f"try: SET={near}=…" if variable == "SET" else f"try: the same command with {near} in the file",
-                )
+                raise UnknownVariableError(variable, node.image, name, near)
 
 
 def _server_groups(node: Node) -> tuple[str, ...]:

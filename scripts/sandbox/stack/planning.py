@@ -38,9 +38,9 @@ def planned(request: PlanRequest, library: Library | None = None, docker: Docker
 
 
 def refuse_unknown_variables(plan: Plan, docker: Docker) -> None:
-    """Raises SandboxError (exit 2) for a variable of SET= or CNF= that a server does not know but that resembles one.
+    """Raises UnknownVariableError (exit 2) for a variable of SET= or CNF= that a server does not know.
 
-    Of an image that is not here nothing is known: `up` asks again once it has it, before a server starts.
+    Of an image that is not here nothing is known: whoever brings it asks again, before a server starts.
     """
     concerned = [node for node in plan.databases if node.assignments or plan.request.cnf]
     if concerned:

@@ -17,7 +17,7 @@ from sandbox.profile.reader import load_library, load_lock
 from sandbox.stack.engine import CommandGroup, Docker, begin_stream
 from sandbox.stack.images import RECIPE_LABEL, engine_availability, image_id, recipe
 from sandbox.stack.locks import locked
-from sandbox.stack.planning import planned
+from sandbox.stack.planning import planned, refuse_unknown_variables
 from sandbox.stack.protocol import ImageEvent, ImageState, LogTail, OnEvent
 
 BUILD_SCRIPT = CHECKOUT / "scripts" / "build-image"
@@ -31,14 +31,16 @@ def ensure_images(plan: Plan, on_event: OnEvent, docker: Docker) -> Plan:
     """Puts every image of the plan on the engine, a locked one with its digest.
 
     Returns the plan with the images as they are then: only a build shows which version is in it.
-    Raises SandboxError (exit 4) before anything starts where one is unavailable, naming what works here instead.
+    Raises SandboxError before anything starts: exit 4 where one is unavailable, naming what works here instead; exit 2
+    for a variable of SET= or CNF= that a server does not know, whose image was not here to be asked before.
     """
     refuse_unavailable(plan, docker)
     choices = [node.choice for node in plan.nodes]
     supply(choices, on_event, docker)
-    if all(choice.source != "build" for choice in choices):
-        return plan
-    return planned(plan.request, docker=docker)
+    if any(choice.source == "build" for choice in choices):
+        return planned(plan.request, docker=docker)
+    refuse_unknown_variables(plan, docker)
+    return plan
 
 
 def refuse_unavailable(plan: Plan, docker: Docker) -> None:

@@ -23,7 +23,6 @@ from sandbox.stack.lifecycle import remove_project, start_idle
 from sandbox.stack.locks import locked_stack
 from sandbox.stack.naming import DEFAULT_NAME, identity, name_option
 from sandbox.stack.nodes import UPGRADED
-from sandbox.stack.planning import refuse_unknown_variables
 from sandbox.stack.protocol import NodeEvent, Note, OnEvent, ServerRole
 from sandbox.stack.publish import publish
 from sandbox.stack.readiness import Readiness
@@ -98,7 +97,6 @@ def up(plan: Plan, options: UpOptions, on_event: OnEvent, docker: Docker, info: 
                 start.of_this_plan(found)  # refused now, not after minutes of building
             start.announce()
             plan = start.plan = ensure_images(plan, on_event, docker)
-            refuse_unknown_variables(plan, docker)
         with start.lock():
             stack = start.made_or_found()
         readiness = Readiness(stack, on_event, options.timeout_s)

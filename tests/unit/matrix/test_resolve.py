@@ -16,6 +16,7 @@ from sandbox.matrix.selection import schedule
 from sandbox.measure.trial.schedule import FAULTS as FAULT_FOLDERS
 from sandbox.measure.trial.schedule import scenario_of
 from sandbox.profile.plan import Plan, PlanRequest
+from sandbox.profile.variables import UnknownVariableError
 from sandbox.stack.planning import offline_plan
 
 MATRIX = """\
@@ -60,6 +61,42 @@ def test_stacks_are_as_many_as_need_be(tmp_path: Path, factor: str, stacks: int)
     made = resolved(tmp_path, factor).experiment
     assert len(set(made.stack_of.values())) == stacks
     assert made.canary_of in made.cells and len(made.comparisons) == len(made.cells) / 2
+
+
+def knows(series: str) -> Callable[[PlanRequest], Plan]:
+    """A planner on whose machine only the servers of one series know what is in SET=."""
+
+    def planned(request: PlanRequest) -> Plan:
+        made = offline_plan(request)
+        for node in made.databases:
+            for name, _ in node.assignments:
+                if node.series != series:
+                    raise UnknownVariableError("SET", node.image, name, "max_connections")
+        return made
+
+    return planned
+
+
+def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "planned", knows("none"))
+    with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
+        resolved(tmp_path, "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7, set: max_conections=5}}")
+    assert refused.value.exit_code is ExitCode.BAD_INPUT
+    assert refused.value.what.startswith(f"{tmp_path}/data.yaml:6: SET: ")
+
+
+def test_a_variable_that_came_with_a_version_skips_the_cells_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "planned", knows("9.7"))
+    path = tmp_path / "data.yaml"
+    common = MATRIX.replace("rows: 1000}", "rows: 1000, set: max_conections=5}")
+    path.write_text(common.replace("FACTOR", "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7}}"))
+    skipped = resolve.resolve_file(read_matrix(path), path, None).skipped
+    assert {cell.rpartition("-")[2] for cell in skipped} == {"old"}
+    assert all("has no variable 'max_conections'" in reason for reason in skipped.values())
 
 
 def test_every_run_finds_the_data_that_its_stack_was_restored_with(tmp_path: Path) -> None:

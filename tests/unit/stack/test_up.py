@@ -7,7 +7,6 @@ import pytest
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.profile.images import Availability
 from sandbox.profile.plan import Plan, UserFile
-from sandbox.stack import up as up_module
 from sandbox.stack.inventory import inventory
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
@@ -72,10 +71,10 @@ def test_compose_neither_builds_nor_pulls(docker: FakeDocker) -> None:
 
 
 def test_a_mistyped_variable_is_refused_once_its_image_is_there_and_before_a_server_starts(
-    docker: FakeDocker, monkeypatch: pytest.MonkeyPatch
+    docker: FakeDocker,
 ) -> None:
-    plan = small_plan("mysql", Availability(registry=lambda: True), assignments=("max_conections=5",))
-    monkeypatch.setattr(up_module, "ensure_images", lambda plan, *_: plan)
+    there = Availability(local=frozenset({"sandbox/client:1-bookworm"}), registry=lambda: True)
+    plan = small_plan("mysql", there, assignments=("max_conections=5",))
     docker.on("^image inspect", answer("sha256:" + "c" * 64))
     docker.on("^run ", answer(HELP))
     with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:

@@ -24,7 +24,6 @@ from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, pa
 from sandbox.matrix.selection import BASE, HEAD, smoke_experiment
 from sandbox.measure.run import LARGEST_SEED
 from sandbox.profile.compose import compose_document
-from sandbox.profile.grammar import check_limits
 from sandbox.profile.names import Identity
 from sandbox.profile.plan import Plan
 from sandbox.profile.templates import PLACEHOLDER
@@ -57,7 +56,6 @@ def run(profile: str | None, base: Change, head: Change, load: Change, seed: int
     """
     sides = {}
     for name, side, other in ((BASE, base, head), (HEAD, head, base)):
-        check_limits(side.cpus, side.memory)
         sides[name] = side.model_copy(update={"profile": need_profile(side.profile or profile or other.profile)})
     with _images(sides) as given:
         experiment = smoke_experiment(given[BASE], given[HEAD], load, SECONDS, WARM_UP_S)

@@ -1,7 +1,6 @@
 """The plan request that a command's options of a profile make up."""
 
 from sandbox.cli.common.options import either, need_profile
-from sandbox.profile.grammar import check_limits
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.reader import read_user_file
 
@@ -17,11 +16,12 @@ def plan_request(
     external: str | None,
     disk: str | None = None,
 ) -> PlanRequest:
-    """The plan request of a profile and its options. Raises SandboxError (exit 2) for invalid ones."""
-    profile = either(typed, profile, "PROFILE")
-    check_limits(cpus, memory, disk=disk)
+    """The plan request of a profile and its options; the planner checks what they say.
+
+    Raises SandboxError (exit 2) where no profile is given, or two, or a file cannot be read.
+    """
     return PlanRequest(
-        need_profile(profile),
+        need_profile(either(typed, profile, "PROFILE")),
         tuple(assignments or ()),
         read_user_file(cnf, "CNF"),
         read_user_file(init, "INIT"),
