@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 from sandbox.cli.registry import as_typed
 from sandbox.stack.protocol import Event, ImageEvent, LogTail, NodeEvent, Note
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Pydantic's models: what only shows progress starts without them
     from rich.live import Live
     from rich.table import Table
 

@@ -2,6 +2,7 @@
 
 What commands call, each with a `Docker` (engine.py) and an `OnEvent` (protocol.py; a `console.ProgressDisplay` is one):
 
+- `planning.planned(request) -> Plan`: of every command, with every check
 - `up.up(plan, UpOptions(name, …), on_event, docker) -> Started`: images, start, readiness, INIT, PUBLISH
 - `stack.find_stack(name or None, on_event, docker) -> Stack`, `stack.all_stacks(docker)`: found by label
 - `lifecycle.down(name or None, on_event, docker)`, `.clean(projects, on_event, docker)`: what was `Removed`
