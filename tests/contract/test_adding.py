@@ -141,5 +141,5 @@ def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> 
     script.rename(script.with_suffix(".kept"))
     done = run(copy, "list", "workloads")
     script.with_suffix(".kept").rename(script)
-    assert done.returncode == 5 and "workloads/nine_writes/ has no load.lua" in done.stderr.splitlines()[0]
+    assert done.returncode == 5 and "load/nine_writes/ has no load.lua" in done.stderr.splitlines()[0]
     assert len(done.stderr.splitlines()) == 3

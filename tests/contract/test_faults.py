@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.paths import CHECKOUT, yaml_files
+from sandbox.core.plugin_options import help_line, option_texts
 from sandbox.failure.fault import Fault
-from sandbox.failure.faults.common.registry import fault_files, fault_named, help_of, names, options_of
+from sandbox.failure.registry import FAULT_KINDS, fault_named
 from sandbox.failure.targets import WORDS
 from sandbox.measure.trial.schedule import LONGEST_S, SAME, read_profile
 
-KINDS = fault_files()
+KINDS = FAULT_KINDS.every()
 FOLDER = CHECKOUT / "scripts" / "sandbox" / "failure" / "faults"
 PROFILES = yaml_files([CHECKOUT / "profiles" / "faults"])
 SHIPPED = {
@@ -28,7 +29,7 @@ UNITS = re.compile(r"_(s|ms|bytes|mbit_per_s|bytes_per_s|share)$|^(share|cpus|po
 def test_the_faults_of_the_specification_are_there() -> None:
     expected = "server-crash host-loss hang graceful unplug partition reset loss delay bandwidth slow-disk slow-node"
     assert set(f"{expected} disk-full out-of-memory corruption power-loss clock-skew sql by-hand".split()) <= set(
-        names()
+        FAULT_KINDS.names()
     )
 
 
@@ -42,7 +43,7 @@ def test_every_file_is_a_fault_of_its_name() -> None:
 def test_it_has_one_class_with_one_line_of_help(name: str) -> None:
     kind = KINDS[name]
     assert kind.__doc__ and kind.__doc__ != Fault.__doc__ and "\n" not in kind.__doc__
-    assert help_of(name).endswith(".") and len(help_of(name)) <= 120
+    assert help_line(kind).endswith(".") and len(help_line(kind)) <= 120
     module = Path(FOLDER / f"{name.replace('-', '_')}.py").read_text()
     assert len(re.findall(r"^class ", module, re.MULTILINE)) == 1
     assert module.startswith(f'"""{name}: ')
@@ -51,7 +52,7 @@ def test_it_has_one_class_with_one_line_of_help(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_its_options_are_described_bounded_and_have_a_default(name: str) -> None:
     for option, field in KINDS[name].model_fields.items():
-        assert options_of(name)[option], option
+        assert option_texts(KINDS[name])[option], option
         assert not field.is_required() or (name, option) == ("sql", "statement")
         if field.annotation in (int, float):
             bounds = {type(each).__name__ for each in field.metadata}

@@ -11,7 +11,7 @@ import pytest
 from contract import stacks
 from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import SETTING_OF
-from sandbox.load.common.registry import resolve_workload, workload_files
+from sandbox.load.common.registry import WORKLOAD_KINDS, resolve_workload
 from sandbox.load.common.workload import refuse_unfit
 from sandbox.profile.grammar import check_limits, external_address
 from sandbox.profile.images import Availability
@@ -135,7 +135,7 @@ def test_limits_and_addresses_that_are_refused_come_with_one(call: Callable[[], 
     assert_plans(problem.value.next_step)
 
 
-@pytest.mark.parametrize("name", [name for name, workload in workload_files().items() if workload.needs])
+@pytest.mark.parametrize("name", [name for name, workload in WORKLOAD_KINDS.every().items() if workload.needs])
 def test_the_stack_that_a_workload_needs_plans(name: str) -> None:
     with pytest.raises(SandboxError) as problem:
         refuse_unfit(resolve_workload(name).workload, name, (), "the group")

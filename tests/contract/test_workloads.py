@@ -5,9 +5,9 @@ import pytest
 from contract.stacks import CHECKOUT
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.load.common.lua_load import LuaLoad
-from sandbox.load.common.registry import find_workloads, workload_files
+from sandbox.load.common.registry import WORKLOAD_KINDS, find_workloads
 
-FILES = workload_files()
+FILES = WORKLOAD_KINDS.every()
 PROFILES = [CHECKOUT / "profiles" / "workloads"]
 NAMED = find_workloads(PROFILES)
 LOADS = sorted(name for name, kind in FILES.items() if issubclass(kind, LuaLoad))

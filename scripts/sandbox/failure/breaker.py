@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError, counted
 from sandbox.failure.fault import Fault, Peer, Scene
-from sandbox.failure.faults.common.registry import end_together, fault_files, fault_named, refuse_kind
+from sandbox.failure.registry import FAULT_KINDS, end_together, fault_named, refuse_kind
 from sandbox.failure.targets import with_host
 from sandbox.stack.abilities import KERNEL_ABILITIES
 from sandbox.stack.journal import Breakage, breakages, forget_breakage, note_breakage, unreadable
@@ -224,7 +224,7 @@ def refuse_unable(lacking: Callable[[], Mapping[str, str]], word: str) -> None:
 
     ``lacking``: asks for what it lacks, each with the reason; only where the fault needs anything of it.
     """
-    needs = fault_files()[word].needs.intersection(KERNEL_ABILITIES)
+    needs = FAULT_KINDS.named(word).needs.intersection(KERNEL_ABILITIES)
     reasons = lacking() if needs else {}
     for need in sorted(needs & reasons.keys()):
         what = f"the fault {word} is skipped: the engine's kernel has no {need}"

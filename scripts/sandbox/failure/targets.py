@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from sandbox.core.errors import SandboxError, did_you_mean
-from sandbox.failure.faults.common.registry import names, refuse_kind
+from sandbox.failure.registry import FAULT_KINDS, refuse_kind
 from sandbox.stack.protocol import ServerRole, StackNode
 
 WORDS = ("writer", "one-reader", "all-readers", "minority", "majority", "all", "proxy")
@@ -59,7 +59,7 @@ def refuse_impossible(name: str, word: str, nodes: Sequence[StackNode], group_in
     servers = [node.name for node in nodes if node.is_server and node.group_index == group_index]
     hit = choose(word, nodes, dict.fromkeys(servers, "reader"), next(iter(servers), ""), group_index, 1)
     for node in nodes:
-        if node.name in hit and name in names():
+        if node.name in hit and name in FAULT_KINDS.names():
             refuse_kind(name, node.name, node.kind)
 
 

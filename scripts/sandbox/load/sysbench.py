@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from sandbox.core.errors import SandboxError, did_you_mean
-from sandbox.core.plugins import OptionValue
+from sandbox.core.plugin_options import OptionValue
 from sandbox.load import common
 from sandbox.load.common import prepared
 from sandbox.load.common.in_client_conflicts import CONFLICTS

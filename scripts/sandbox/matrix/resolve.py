@@ -12,7 +12,7 @@ from sandbox.core.errors import ExitCode, MachineError, SandboxError, did_you_me
 from sandbox.core.yaml_lines import Place
 from sandbox.failure.breaker import refuse_unable
 from sandbox.failure.fault import SETTING_OF
-from sandbox.failure.faults.common.registry import fault_files
+from sandbox.failure.registry import FAULT_KINDS
 from sandbox.failure.targets import WORDS, impossible
 from sandbox.judge.verdict import FEWEST_TRIALS, blocks_for_one
 from sandbox.load.common.registry import resolve_workload
@@ -240,7 +240,8 @@ def _refuse_faults(faults: Sequence[str], plan: Plan, docker: Docker) -> None:
     """
     settings = {name for node in plan.databases for name in node.settings}
     for fault in faults:
-        for setting in {SETTING_OF[need] for need in fault_files()[fault].needs if need in SETTING_OF} - settings:
+        needs = FAULT_KINDS.named(fault).needs
+        for setting in {SETTING_OF[need] for need in needs if need in SETTING_OF} - settings:
             what, step = f"the fault {fault} is skipped", f"try: make plan PROFILE={plan.profile}+{setting}"
             raise SandboxError(what, f"no server has the setting {setting}", step, ExitCode.UNKNOWN)
     here = [node.choice.reference for node in plan.nodes if node.kind == "client" and node.choice.source == "local"]

@@ -15,7 +15,7 @@ from sandbox.cli.common import running
 from sandbox.cli.main import main
 from sandbox.core.errors import ExitCode
 from sandbox.failure import fault
-from sandbox.failure.actions.common.registry import action_names
+from sandbox.failure.registry import ACTION_KINDS
 from sandbox.stack import readiness
 from sandbox.stack.journal import Breakage, breakages, note_breakage
 from sandbox.stack.naming import project_name
@@ -411,7 +411,7 @@ def test_faults_and_their_profiles_are_listed(typed: Any) -> None:
 
 def test_actions_are_listed(typed: Any) -> None:
     rows = {row["action"]: row for row in json.loads(typed("list", "actions", "--json")[1])["actions"]}
-    assert set(rows) == set(action_names()) and all(row["help"] for row in rows.values())
+    assert set(rows) == set(ACTION_KINDS.names()) and all(row["help"] for row in rows.values())
     assert rows["promote"]["options"] == ["after_s"]
 
 

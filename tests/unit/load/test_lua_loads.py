@@ -9,7 +9,7 @@ import pytest
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.lua_load import LuaLoad
-from sandbox.load.common.registry import workload_files
+from sandbox.load.common.registry import workload_kind
 from sandbox.load.common.workload import Progress, WorkloadError, refuse_unused
 from sandbox.load.connection_storm import ConnectionStorm
 from sandbox.load.ddl import Ddl
@@ -205,7 +205,7 @@ def test_options_are_typed_and_shown_in_the_record() -> None:
         (Tpcc(), {"warehouses": "none"}, "a whole number is expected"),
         (Tpcc(), {"warehouses": 0}, "at least 1 is expected"),
         (Statements(text="SELECT 1;"), {"text": "DROP"}, "known: data"),
-        (workload_files()["noop"](), {"x": 1}, "it has no options"),
+        (workload_kind("noop")(), {"x": 1}, "it has no options"),
     ],
 )
 def test_an_option_that_cannot_be_is_refused(load: Any, given: dict[str, Any], message: str) -> None:

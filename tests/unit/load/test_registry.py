@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.core.plugins import parse_options
-from sandbox.load.common.registry import EXAMPLE, find_workload, find_workloads, resolve_workload, workload_files
+from sandbox.core.plugin_options import parse_options
+from sandbox.load.common.registry import EXAMPLE, WORKLOAD_KINDS, find_workload, find_workloads, resolve_workload
 from sandbox.load.statements import Statements
 from sandbox.load.sysbench import Sysbench
 from sandbox.load.tpcc import Tpcc
@@ -36,7 +36,7 @@ def test_every_workload_has_one_line_of_help() -> None:
 
 
 def test_a_file_is_a_workload_by_itself_unless_it_needs_options() -> None:
-    assert set(workload_files()) >= {"noop", "sysbench"}
+    assert set(WORKLOAD_KINDS.names()) >= {"noop", "sysbench"}
     found = find_workloads(PROFILES)
     assert "noop" in found and "sysbench" not in found
 

@@ -12,7 +12,7 @@ from sandbox.cli.common.options import Json, Name, Via, chosen
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
 from sandbox.core.paths import RESULTS
-from sandbox.core.plugins import parse_options
+from sandbox.core.plugin_options import parse_options
 from sandbox.load.common.registry import EXAMPLE, resolve_workload
 from sandbox.load.common.workload import Event, Progress, make_parameters, refuse_unused
 from sandbox.measure.bench import EXIT_CODES, bench

@@ -12,9 +12,9 @@ from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.common.viewing import follow
 from sandbox.cli.console import ProgressDisplay
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.core.plugins import parse_options
+from sandbox.core.plugin_options import parse_options
 from sandbox.failure.breaker import Breaker, FaultRequest, Injection, refuse_broken
-from sandbox.failure.faults.common.registry import EXAMPLE, fault_named, names
+from sandbox.failure.registry import EXAMPLE, FAULT_KINDS, fault_named
 from sandbox.measure.trial.fault_targets import PATIENT_S, chosen_nodes
 from sandbox.measure.trial.watch import Watch
 from sandbox.stack.naming import name_option
@@ -38,7 +38,8 @@ def command(
 ) -> None:
     """Break nodes on purpose: crash, hang, cut off, slow down; `heal` ends it."""
     if not fault:
-        raise SandboxError("no FAULT was given", f"known: {', '.join(names())}", "try: make fault FAULT=server-crash")
+        known = f"known: {', '.join(FAULT_KINDS.names())}"
+        raise SandboxError("no FAULT was given", known, "try: make fault FAULT=server-crash")
     given = parse_options(options or (), EXAMPLE)
     fault_named(fault, given)
     with ProgressDisplay("fault") as progress:

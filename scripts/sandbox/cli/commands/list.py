@@ -12,8 +12,8 @@ from sandbox.cli.common.find_result import read_manifest
 from sandbox.cli.common.options import Json, either, place, show
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS, yaml_files
-from sandbox.failure.actions.common.registry import action_help, action_names, action_options
-from sandbox.failure.faults.common.registry import help_of, names, options_of
+from sandbox.core.plugin_options import help_line, option_texts
+from sandbox.failure.registry import ACTION_KINDS, FAULT_KINDS
 from sandbox.load.common.registry import WORKLOADS, find_workloads
 from sandbox.matrix.file import MATRICES, read_matrix
 from sandbox.measure.trial.schedule import FAULTS, read_profile, schedule_names
@@ -107,16 +107,17 @@ def _versions() -> Iterator[Row]:
 
 
 def _faults() -> Iterator[Row]:
-    for name in names():
-        yield {"fault": name, "options": list(options_of(name)), "help": help_of(name)}
+    kinds = FAULT_KINDS.every()
+    for name, kind in kinds.items():
+        yield {"fault": name, "options": list(option_texts(kind)), "help": help_line(kind)}
     for name in schedule_names():
-        if name not in names():
+        if name not in kinds:
             yield {"fault": name, "options": None, "help": read_profile(yaml_files(FAULTS)[name]).title}
 
 
 def _actions() -> Iterator[Row]:
-    for name in action_names():
-        yield {"action": name, "options": list(action_options(name)), "help": action_help(name)}
+    for name, kind in ACTION_KINDS.every().items():
+        yield {"action": name, "options": list(option_texts(kind)), "help": help_line(kind)}
 
 
 def _results() -> Iterator[Row]:

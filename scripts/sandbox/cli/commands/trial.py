@@ -13,9 +13,8 @@ from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
-from sandbox.core.plugins import parse_options
-from sandbox.failure.actions.common.registry import action_named, action_names
-from sandbox.failure.faults.common.registry import EXAMPLE, fault_named
+from sandbox.core.plugin_options import parse_options
+from sandbox.failure.registry import ACTION_KINDS, EXAMPLE, action_named, fault_named
 from sandbox.load.common.workload import Progress
 from sandbox.measure.bench import EXIT_CODES, bench
 from sandbox.measure.run import NO_LOAD, TrialRequest
@@ -74,7 +73,7 @@ def _scenario(fault: str | None, target: str | None, options: Sequence[str], sec
     given = parse_options(options, EXAMPLE)
     if not given and seconds is None:
         return scenario_of([fault], target)
-    kind = "action" if fault in action_names() else "fault"
+    kind = "action" if fault in ACTION_KINDS.names() else "fault"
     if kind == "fault":
         fault_named(fault, given)
     else:

@@ -95,16 +95,15 @@ def result() -> Iterable[str]:
 @_quietly
 def fault() -> Iterable[str]:
     """Names of faults."""
-    from sandbox.failure.faults.common.registry import names
+    from sandbox.failure.registry import FAULT_KINDS
 
-    return names()
+    return FAULT_KINDS.names()
 
 
 @_quietly
 def trial_fault() -> Iterable[str]:
     """Names of faults, actions and fault profiles: what a trial can do."""
-    from sandbox.failure.actions.common.registry import action_names
-    from sandbox.failure.faults.common.registry import names
+    from sandbox.failure.registry import ACTION_KINDS, FAULT_KINDS
     from sandbox.measure.trial.schedule import schedule_names
 
-    return {*names(), *action_names(), *schedule_names()}
+    return {*FAULT_KINDS.names(), *ACTION_KINDS.names(), *schedule_names()}

@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import ClassVar
 
-from sandbox.core.plugins import OptionValue
+from sandbox.core.plugin_options import OptionValue
 from sandbox.load.common.load_output import EngineOutput, LoadOutput, parse_line
 from sandbox.load.common.sysbench_load import SysbenchLoad, as_option, sysbench_argv
 from sandbox.load.common.workload import Parameters, Session

@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-import sandbox.load
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, expected
 from sandbox.core.paths import broken_file, profile_folders, yaml_files
-from sandbox.core.plugins import Finder, OptionValue
+from sandbox.core.plugin_options import OptionValue
+from sandbox.core.plugins import plugins_of_classes
 from sandbox.load.common.lua_load import SCRIPT, LuaLoad
 from sandbox.load.common.workload import Workload
 from sandbox.load.statements import Statements, parse_statements
@@ -25,7 +25,11 @@ from sandbox.profile.reader import read_user_file
 WORKLOADS = profile_folders("workloads")
 EXAMPLE = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
 """Options as they are typed."""
-_FINDER = Finder(sandbox.load, Workload, "make bench WORKLOAD={}")  # type: ignore[type-abstract]
+WORKLOAD_KINDS = plugins_of_classes(
+    "sandbox.load",
+    Workload,  # type: ignore[type-abstract]
+    "make bench WORKLOAD={}",
+)
 
 
 class WorkloadProfile(BaseModel):
@@ -48,17 +52,18 @@ class NamedWorkload:
     """The user's own file, where the workload is not one of ours."""
 
 
-def workload_files() -> dict[str, type[Workload]]:
-    """The workload that each file or folder of ``sandbox/workloads/`` defines, by its name, with dashes.
+def workload_kind(name: str) -> type[Workload]:
+    """The workload that a file or folder of ``sandbox/load/`` defines, by its name with dashes.
 
-    Raises SandboxError (exit 5) for a file that does not define one, and a folder without its script.
+    Raises SandboxError: exit 2 for an unknown name, exit 5 for a file that does not define one, and
+    for a folder without its script.
     """
-    found = _FINDER.files()
-    for kind in found.values():
-        if issubclass(kind, LuaLoad) and not files(kind.__module__).joinpath(SCRIPT).is_file():
-            what = f"workloads/{kind.__module__.rpartition('.')[2]}/ has no {SCRIPT}"
-            raise SandboxError(what, "it runs the transactions", "try: make test-unit", ExitCode.INTERNAL)
-    return found
+    kind = WORKLOAD_KINDS.named(name)
+    if issubclass(kind, LuaLoad) and not files(kind.__module__).joinpath(SCRIPT).is_file():
+        what = f"load/{kind.__module__.rpartition('.')[2]}/ has no {SCRIPT}"
+        known = "it runs the transactions"
+        raise SandboxError(what, known, "try: make test-unit", ExitCode.INTERNAL)
+    return kind
 
 
 def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
@@ -68,20 +73,20 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
 
     Raises SandboxError (exit 5) for an invalid profile: it is one of our files.
     """
-    files = workload_files()
     found = {}
-    for name, kind in files.items():
+    for name in WORKLOAD_KINDS.names():
+        kind = workload_kind(name)
         if not any(field.is_required() for field in kind.model_fields.values()):
             text = importlib.import_module(kind.__module__).__doc__ or ""
             found[name] = NamedWorkload(name, text.strip().partition("\n")[0], kind())
-    return found | {name: _from_profile(path, files) for name, path in yaml_files(profiles).items()}
+    return found | {name: _from_profile(path) for name, path in yaml_files(profiles).items()}
 
 
 def find_workload(name: str, profiles: list[Path]) -> NamedWorkload:
     """One workload by name, reading no other profile. Raises SandboxError (exit 2) for an unknown name."""
     path = yaml_files(profiles).get(name)
     if path:
-        return _from_profile(path, workload_files())
+        return _from_profile(path)
     found = find_workloads(profiles)
     if name not in found:
         known = did_you_mean(name, found)
@@ -123,13 +128,16 @@ def own_workload(path: str, file: UserFile) -> NamedWorkload:
     return NamedWorkload(file.name, "the user's own statements", Statements(text=file.content), file)
 
 
-def _from_profile(path: Path, files: dict[str, type[Workload]]) -> NamedWorkload:
+def _from_profile(path: Path) -> NamedWorkload:
     try:
         raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
         profile = WorkloadProfile.model_validate(raw)
-        if profile.workload not in files:
-            raise ValueError(f"there is no workload '{profile.workload}'; {did_you_mean(profile.workload, files)}")
-        return NamedWorkload(path.stem, profile.help, files[profile.workload](**profile.options))
+        known = WORKLOAD_KINDS.names()
+        if profile.workload not in known:
+            nearest = did_you_mean(profile.workload, known)
+            raise ValueError(f"there is no workload '{profile.workload}'; {nearest}")
+        kind = workload_kind(profile.workload)
+        return NamedWorkload(path.stem, profile.help, kind(**profile.options))
     except (ValueError, yaml.YAMLError) as problem:
         reason = (
             expected(problem.errors()[0]).removeprefix("value error, ")

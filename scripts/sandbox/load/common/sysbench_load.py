@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sandbox.core.errors import SandboxError
-from sandbox.core.plugins import OptionValue
+from sandbox.core.plugin_options import OptionValue
 from sandbox.load.common import prepared
 from sandbox.load.common.load_output import LoadOutput
 from sandbox.load.common.workload import MemberChange, Outcome, Phase, Progress, Session, Workload, WorkloadError

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sandbox.core.errors import SandboxError, did_you_mean, expected
-from sandbox.core.plugins import OptionValue
+from sandbox.core.plugin_options import OptionValue
 from sandbox.profile.library import Kind
 from sandbox.record.record import Absence, CheckRecord, Metrics, PreparationRecord
 from sandbox.stack.protocol import EntryPoint, RunningStack, StackNode

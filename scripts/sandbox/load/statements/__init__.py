@@ -9,7 +9,7 @@ from typing import Literal, NoReturn
 from pydantic import Field
 
 from sandbox.core.errors import SandboxError, did_you_mean
-from sandbox.core.plugins import OptionValue
+from sandbox.core.plugin_options import OptionValue
 from sandbox.load.common.lua_load import LuaLoad
 from sandbox.load.common.workload import Parameters, PreparedData, Session
 from sandbox.load.sysbench import PREPARE_OLTP, Sysbench

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
-from pathlib import Path
-from typing import Protocol
 
 from sandbox.core.errors import states
+from sandbox.core.plugins import plugins_of_functions
 from sandbox.record.record import CheckRecord, Verdict
 from sandbox.record.trial import LedgerCounts, OpCount
 
-CHECKS = Path(__file__).with_name("checks")
+CHECKS = plugins_of_functions(
+    "sandbox.measure.trial.checks", "check", "judge", "make trial FAULT=server-crash", separator="_"
+)
+"""The checks: the function ``judge`` of each file takes the evidence and returns its finding."""
 Finding = tuple[Verdict, str]
 """The verdict, and what was seen."""
 
@@ -43,27 +43,14 @@ class Evidence:
     """Of each action of the schedule: its name, what became of it, and whether it was refused or failed."""
 
 
-class TrialCheck(Protocol):
-    """A module of `checks/`."""
-
-    def judge(self, evidence: Evidence) -> Finding:
-        """The verdict."""
-
-
-@cache
-def names() -> tuple[str, ...]:
-    """Names of all checks."""
-    return tuple(sorted(path.stem for path in CHECKS.glob("*.py") if path.stem != "__init__"))
-
-
 def judge_all(evidence: Evidence, wanted: Iterable[str] | None = None) -> list[CheckRecord]:
     """Every check's verdict; one that crashes does not know."""
-    return [_judged(name, evidence) for name in wanted or names()]
+    return [_judged(name, evidence) for name in wanted or CHECKS.names()]
 
 
 def _judged(name: str, evidence: Evidence) -> CheckRecord:
     try:
-        verdict, detail = import_module(f"sandbox.measure.trial.checks.{name}").judge(evidence)
+        verdict, detail = CHECKS.named(name)(evidence)
     except Exception as crash:  # noqa: BLE001  (a crashed check is no verdict, and no end of the run: Jepsen's rule)
         verdict, detail = "unknown", f"the check crashed: {type(crash).__name__}: {crash}"
     return CheckRecord(name=name, verdict=verdict, detail=detail)

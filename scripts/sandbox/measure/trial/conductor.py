@@ -14,8 +14,8 @@ from operator import itemgetter
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.failure.action import Action, Operation
-from sandbox.failure.actions.common.registry import action_named
 from sandbox.failure.breaker import Breaking, FaultRequest, Injection
+from sandbox.failure.registry import action_named
 from sandbox.load.common.workload import Progress
 from sandbox.measure.run import Run, RunEndedError, StepTimes, idle_servers, servers_of_group
 from sandbox.measure.trial.fault_targets import chosen_nodes

@@ -14,10 +14,15 @@ from pydantic_core.core_schema import ValidationInfo
 
 from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
-from sandbox.core.plugins import FoundOptionError, OptionValue
+from sandbox.core.plugin_options import OptionValue, PluginOptionError
 from sandbox.core.yaml_lines import YamlFile
-from sandbox.failure.actions.common.registry import action_named, action_names
-from sandbox.failure.faults.common.registry import end_together, fault_named, names
+from sandbox.failure.registry import (
+    ACTION_KINDS,
+    FAULT_KINDS,
+    action_named,
+    end_together,
+    fault_named,
+)
 
 FAULTS = profile_folders("faults")
 LONGEST_S = 3600.0
@@ -80,7 +85,8 @@ class Step(BaseModel):
     @field_validator("fault", "action")
     @classmethod
     def _is_known(cls, name: str | None, info: ValidationInfo) -> str | None:
-        known = names() if info.field_name == "fault" else action_names()
+        is_fault = info.field_name == "fault"
+        known = FAULT_KINDS.names() if is_fault else ACTION_KINDS.names()
         if name is not None and name not in known:
             raise ValueError(f"there is no {info.field_name} '{name}'; {did_you_mean(name, known)}")
         return name
@@ -93,7 +99,7 @@ class Step(BaseModel):
                 fault_named(info.data["fault"], options)
             elif info.data.get("action"):
                 action_named(info.data["action"], options)
-        except FoundOptionError as error:
+        except PluginOptionError as error:
             raise MisplacedKeyError(f"{error.what}; {error.known}", error.option) from error
         return options
 
@@ -332,14 +338,15 @@ def _profile_of(given: str | Mapping[str, Any], target: str | None, folders: lis
     if given in schedule_names(folders):
         return _aimed(given, named_profile(given, folders), target)
     aim = target or "writer"
-    if given in names():
+    if given in FAULT_KINDS.names():
         fault_named(given)  # says which option it needs, if any
         return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, fault=given, target=aim)])
-    if given in action_names():
+    if given in ACTION_KINDS.names():
         action_named(given)
         return FaultProfile(title="-", steps=[Step(at_s=FIRST_S, action=given, target=aim)])
-    what, known = f"there is no fault '{given}'", {*names(), *action_names(), *schedule_names(folders)}
-    raise SandboxError(what, did_you_mean(given, known), "try: make trial FAULT=server-crash")
+    known = {*FAULT_KINDS.names(), *ACTION_KINDS.names(), *schedule_names(folders)}
+    next_step = "try: make trial FAULT=server-crash"
+    raise SandboxError(f"there is no fault '{given}'", did_you_mean(given, known), next_step)
 
 
 def _aimed(name: str, profile: FaultProfile, target: str | None) -> FaultProfile:

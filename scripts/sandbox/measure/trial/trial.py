@@ -8,9 +8,9 @@ from typing import TypeVar, cast
 
 from sandbox.core.errors import ExitCode, SandboxError, states
 from sandbox.failure.actions.common.failed_join import final_state
-from sandbox.failure.actions.common.registry import action_named
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.guard import Guard
+from sandbox.failure.registry import action_named
 from sandbox.load.common.workload import Progress
 from sandbox.measure.counters import connections_refused, restarted, take_snapshots
 from sandbox.measure.run import Run, RunEndedError, TrialRequest, idle_servers, prove_settings, servers_of_group

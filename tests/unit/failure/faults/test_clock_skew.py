@@ -4,7 +4,7 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure.faults.clock_skew import ClockSkew
-from sandbox.failure.faults.common.registry import fault_named
+from sandbox.failure.registry import fault_named
 from unit.failure.faults.fake_node import FakeNode, scene
 from unit.failure.faults.test_every_fault import furnish
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sandbox.core.errors import SandboxError
-from sandbox.failure.faults.common.registry import fault_named, names
+from sandbox.failure.registry import FAULT_KINDS, fault_named
 from unit.failure.faults.fake_node import FakeNode, scene
 
 OPTIONS: dict[str, dict[str, Any]] = {"sql": {"statement": "SHUTDOWN"}}
@@ -63,7 +63,7 @@ def furnish(node: FakeNode, fault: str) -> None:
         node.tool("mysql", 'printf "%s\\n" "$@" >"$ROOT/asked"\n')
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", FAULT_KINDS.names())
 def test_a_fault_takes_effect_and_is_healed(node: FakeNode, name: str) -> None:
     furnish(node, name)
     fault = fault_named(name, OPTIONS.get(name))
@@ -79,7 +79,7 @@ def test_a_fault_takes_effect_and_is_healed(node: FakeNode, name: str) -> None:
         assert fault.missing_effect(node, scene()), "it is not in effect any more"
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", FAULT_KINDS.names())
 def test_heal_is_harmless_when_repeated_and_without_an_injection(node: FakeNode, name: str) -> None:
     furnish(node, name)
     fault = fault_named(name, OPTIONS.get(name))
@@ -91,7 +91,7 @@ def test_heal_is_harmless_when_repeated_and_without_an_injection(node: FakeNode,
     assert (node.root / "sandbox/server.pid").read_text() == server, "a server that works is left alone"
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", FAULT_KINDS.names())
 def test_heal_mends_a_node_that_ended_since_and_leaves_one_that_is_gone(node: FakeNode, name: str) -> None:
     furnish(node, name)
     fault = fault_named(name, OPTIONS.get(name))
@@ -106,7 +106,8 @@ def test_heal_mends_a_node_that_ended_since_and_leaves_one_that_is_gone(node: Fa
     assert set(node.calls[calls:]) <= {"release", "unpause"}
 
 
-ASKING = sorted({*names()} - {"by-hand", "none", "unplug", "graceful", "slow-node", "slow-disk", "hang"})
+SILENT = {"by-hand", "none", "unplug", "graceful", "slow-node", "slow-disk", "hang"}
+ASKING = sorted({*FAULT_KINDS.names()} - SILENT)
 """Faults that run a command in the node, or beside it, before they are in effect."""
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sandbox.core.errors import ExitCode, SandboxError
-from sandbox.failure.actions.common.registry import action_names
+from sandbox.failure.registry import ACTION_KINDS
 from sandbox.measure.trial.schedule import (
     LONGEST_S,
     FaultProfile,
@@ -327,7 +327,7 @@ def test_a_name_with_a_target_of_its_own_hits_that(tmp_path: Path) -> None:
     assert [(step.at_s, step.target) for step in steps] == [(5, "proxy"), (10, "all"), (10, "one-reader")]
 
 
-@pytest.mark.parametrize("name", [name for name in action_names() if name != "rolling-upgrade"])
+@pytest.mark.parametrize("name", [name for name in ACTION_KINDS.names() if name != "rolling-upgrade"])
 def test_every_action_may_be_only_named(name: str, tmp_path: Path) -> None:
     assert scenario_of([name], "one-reader", [tmp_path]).schedule().steps == [
         Step(at_s=10, action=name, target="one-reader")

@@ -1,1 +1,1 @@
-"""What actions share: their interface and registry, and the statements of asynchronous replication."""
+"""Means that actions share: taking turns, failed joins, statements of asynchronous replication."""

@@ -1,1 +1,1 @@
-"""What faults share: their interface and registry, schedules and targets, the guard that heals."""
+"""Means that faults share: the firewall, traffic control, the node's processes, its own disk."""

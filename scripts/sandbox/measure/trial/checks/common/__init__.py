@@ -1,1 +1,0 @@
-"""What checks share: the evidence that they judge, and how all of them are run."""
