@@ -7,7 +7,8 @@ override .SHELLFLAGS := -c
 override SANDBOX_VARIABLES := $(MAKEOVERRIDES)
 override SANDBOX_GOALS := $(MAKECMDGOALS)
 override MAKEOVERRIDES :=
-override commands := $(filter-out __init__,$(basename $(notdir $(wildcard scripts/sandbox/cli/commands/*.py))))
+override files := $(filter-out __init__,$(basename $(notdir $(wildcard scripts/sandbox/cli/commands/*.py))))
+override commands := $(subst _,-,$(files))
 override checks := test test-unit test-long lint perf
 
 # Exporting a variable expands it. What a target starts, another make included, inherits nothing of this make.

@@ -43,7 +43,9 @@ baseline: {connections: many}
 COMMAND = '''\
 """hello: a word."""
 
-HELP = ("results", 99)
+from sandbox.cli.registry import About
+
+ABOUT = About(group="results", after="export", needs_engine=False)
 
 
 def command() -> None:
@@ -133,7 +135,9 @@ def test_what_is_run_is_found(copy: Path, what: str, column: str, names: set[str
 
 def test_a_command_runs_and_is_in_the_guide(copy: Path) -> None:
     assert sandbox(copy, "hello") == "hello\n"
-    assert "  make hello       Say hello.\n" in sandbox(copy, "help")
+    results = sandbox(copy, "help").partition("\nresults\n")[2].splitlines()
+    export = next(number for number, line in enumerate(results) if "make export" in line)
+    assert results[export + 1] == "  make hello       Say hello."
 
 
 def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_documented_command_is_one(command: str) -> None:
     if target in CHECKS:
         assert not variables
         return
-    assert target in registry.names()
+    assert target in registry.COMMANDS.names()
     options = options_of(target)
     refuse_unknown(variables, options, [target])
     take_environment(variables)

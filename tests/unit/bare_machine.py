@@ -25,6 +25,7 @@ case "$*" in
     [ ! -e "$STATE/broken" ] || { echo 'ERROR: no index within reach'; exit 1; }
     ;;
   *purelib*) echo .venv/packages ;;
+  *make_entry*) echo "runner ${*##*make_entry }" >>"$STATE/calls" ;;
 esac
 """
 DOCKER = """#!/bin/sh
@@ -109,6 +110,22 @@ class Machine:
             timeout=60,
             check=False,
         )
+
+
+def launched(machine: Machine, command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the checkout as make does, by the launcher, which is put there with all commands."""
+    scripts = machine.checkout / "scripts"
+    shutil.copy(ROOT / "scripts" / "launch", scripts)
+    folder = Path("sandbox", "cli", "commands")
+    shutil.copytree(ROOT / "scripts" / folder, scripts / folder, dirs_exist_ok=True)
+    return subprocess.run(
+        [scripts / "launch", command],
+        env=machine.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def bare_machine(tmp_path: Path) -> Machine:

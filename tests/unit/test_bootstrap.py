@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from unit.bare_machine import PYTHON, ROOT, SERVICE, Machine, bare_machine, executable
+from unit.bare_machine import PYTHON, ROOT, SERVICE, Machine, bare_machine, executable, launched
 
 
 @pytest.fixture
@@ -229,6 +229,36 @@ def test_a_newer_python_beside_an_old_one_is_found(machine: Machine) -> None:
 def test_missing_docker_is_three_lines(machine: Machine) -> None:
     machine.without("docker")
     assert_refused(elsewhere(machine), "Docker is not installed")
+
+
+@pytest.fixture
+def root_without_docker(machine: Machine) -> Machine:
+    """A Debian machine without Docker, whose user may install packages."""
+    machine.without("docker", "id")
+    machine.command("id", "#!/bin/sh\necho 0\n")
+    machine.command("apt-get", SERVICE)
+    script = machine.checkout / "scripts" / "bootstrap"
+    main = 'if [ "${BASH_SOURCE[0]}"'
+    text = script.read_text()
+    assert text.count(main) == 1
+    script.write_text(text.replace(main, f"system_identity() {{ echo debian 13; }}\n{main}"))
+    return machine
+
+
+@pytest.mark.parametrize("command", ["query", "compare", "history", "export", "report", "list", "help"])
+def test_a_look_at_results_installs_no_docker(root_without_docker: Machine, command: str) -> None:
+    done = launched(root_without_docker, command)
+    assert done.returncode == 0, done.stderr
+    pip, runner = root_without_docker.calls()
+    assert pip.startswith("pip ") and runner == f"runner {command}"
+
+
+def test_a_command_that_needs_docker_installs_it(root_without_docker: Machine) -> None:
+    done = launched(root_without_docker, "up")
+    assert done.returncode == 4 and "Docker is not installed" in done.stderr, "apt-get is a recorder"
+    calls = root_without_docker.calls()
+    assert any(re.fullmatch("apt-get .* install docker.io ca-certificates", call) for call in calls)
+    assert "runner up" not in calls
 
 
 @pytest.mark.parametrize("compose", ["", "2.23.0\n", "1.29.2\n"])

@@ -9,10 +9,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sandbox import __version__
-from sandbox.cli import registry
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import COMMANDS, as_long_options, as_typed, guide_of, load
 from sandbox.core import interruptions
-from sandbox.core.errors import ExitCode, MachineError, SandboxError, did_you_mean, expected
+from sandbox.core.errors import ExitCode, MachineError, SandboxError, expected
 
 # Pydantic would read the metadata of every installed package to look for plug-ins; there are none.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -25,16 +24,13 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (Click's signature)
         """Names of all commands."""
-        return registry.names()
+        return COMMANDS.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         """A command by its name. Raises SandboxError (exit 2) for an unknown name."""
-        if cmd_name not in registry.names():
-            if ctx.resilient_parsing:  # a shell completes it
-                return None
-            known = did_you_mean(cmd_name, registry.names())
-            raise SandboxError(f"there is no command '{cmd_name}'", known, "try: sandbox help")
-        return registry.load(cmd_name)
+        if ctx.resilient_parsing and cmd_name not in COMMANDS.names():  # a shell completes it
+            return None
+        return load(cmd_name)
 
 
 app = typer.Typer(
@@ -71,8 +67,8 @@ def main() -> None:
 def _run() -> int:
     debug = bool(os.environ.get("DEBUG"))
     try:
-        if sys.argv[1:2] and sys.argv[1] in registry.RECORDED:
-            sys.argv[1:] = registry.as_long_options(sys.argv[1:])
+        if sys.argv[1:] and _is_recorded(sys.argv[1]):
+            sys.argv[1:] = as_long_options(sys.argv[1:])
         return int(app(sys.argv[1:] or ["help"], prog_name="sandbox", standalone_mode=False) or ExitCode.OK)
     except SandboxError as problem:
         if debug:
@@ -87,6 +83,10 @@ def _run() -> int:
         if debug:
             raise
         return _print_error(as_sandbox_error(problem))
+
+
+def _is_recorded(word: str) -> bool:
+    return word in COMMANDS.names() and guide_of(word).about.recorded
 
 
 def _print_error(problem: SandboxError) -> int:

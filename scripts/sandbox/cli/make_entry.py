@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from sandbox.cli import registry
+from sandbox.cli.registry import COMMANDS, options_of
 from sandbox.core.errors import SandboxError, did_you_mean
 
 CHECKS = {"lint": "lint", "test": "test", "test-unit": "unit", "test-long": "long", "perf": "perf"}
@@ -89,13 +89,14 @@ def prepare(command: str) -> None:
     Raises SandboxError (exit 2) for a goal that is not a command, or a variable that is not one of its options.
     """
     variables = decode(os.environ.pop("SANDBOX_VARIABLES", ""))
-    goals, commands = os.environ.pop("SANDBOX_GOALS", "").split() or [command], registry.names()
+    goals = os.environ.pop("SANDBOX_GOALS", "").split() or [command]
+    commands = COMMANDS.names()
     for goal in goals:
         if goal not in (*commands, *CHECKS):
             raise SandboxError(
                 f"make {goal} does not exist", did_you_mean(goal, [*commands, *CHECKS]), "try: make help"
             )
-    known = {goal: registry.options_of(goal) for goal in {*goals, command} & {*commands}}
+    known = {goal: options_of(goal) for goal in {*goals, command} & {*commands}}
     refuse_unknown(variables, (name for goal in goals for name in known.get(goal, ())), goals)
     take_environment(variables)
     options = known.get(command, {})

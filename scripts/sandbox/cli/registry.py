@@ -2,25 +2,23 @@
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from pathlib import Path
+from typing import Literal, get_args
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
+from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import IN_CHECKOUT
+from sandbox.core.plugins import plugins_of_functions
 
-COMMANDS = Path(__file__).with_name("commands")
-GROUPS = ("look first", "stacks", "measure", "results")
+COMMANDS = plugins_of_functions("sandbox.cli.commands", "command", "command", "sandbox help")
+Group = Literal["look first", "stacks", "measure", "results"]
+GROUPS: tuple[Group, ...] = get_args(Group)
 """The groups of `help`, in order."""
-RECORDED = ("bench", "calibrate", "matrix", "smoke", "trial")
-"""Commands whose own words stand in the results that they leave."""
-# A command's own file says in HELP where it stands in `help`, and with the line `ENGINE = False` that it needs no
-# engine: scripts/launch then installs none.
 _SHORT = {"-n": "--name"}
 _VARIABLE = re.compile(r"""([A-Z][A-Z0-9_]*)=((?:'[^']*'|"[^"]*"|[^\s'"])*)""")
 _MAKE = re.compile(rf"\bmake ([a-z][a-z-]*)((?: +{_VARIABLE.pattern})*)")
@@ -28,32 +26,109 @@ _BOOTSTRAP = "scripts/bootstrap"
 """Of a checkout alone; `doctor` shows what it would do."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a command's own file says of it: ``ABOUT = About(…)``, in plain values.
+
+    `help` and scripts/launch read the text of that file; neither imports it.
+    """
+
+    group: Group
+    after: str | None = None
+    """The command that it stands behind in its group; None: it is the first."""
+    needs_engine: bool = True
+    """Whether scripts/launch makes Docker ready, which may install it."""
+    recorded: bool = False
+    """Whether its own words stand in the results that it leaves."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A command's entry in `help`: its text, its group, and its place in the group."""
+    """A command's entry in `help`: the first line of its help, and what its file says about it."""
 
     name: str
     text: str
-    group: str
-    place: int
-
-
-def names() -> list[str]:
-    """Names of all commands."""
-    return sorted(path.stem for path in COMMANDS.glob("*.py") if path.stem != "__init__")
+    about: About
 
 
 @cache
 def load(name: str) -> TyperCommand:
-    """A command with its options; imports only its file."""
+    """A command with its options; imports only its file. Raises SandboxError as `Plugins.named`."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, context_settings={"help_option_names": ["-h", "--help"]})(
-        import_module(f"sandbox.cli.commands.{name}").command
-    )
+    settings = {"help_option_names": ["-h", "--help"]}
+    alone.command(name, context_settings=settings)(COMMANDS.named(name))
     made = get_command(alone)
     if not isinstance(made, TyperCommand):
         raise TypeError(f"{name} is not a single command")
     return made
+
+
+def guide_of(name: str) -> Guide:
+    """The entry of a command, read without importing its file.
+
+    Raises SandboxError (exit 5) for a file without `command` or `ABOUT`.
+    """
+    tree = ast.parse(COMMANDS.source(name))
+    texts = [
+        (ast.get_docstring(node) or "").partition("\n")[0]
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name == "command"
+    ]
+    said = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ABOUT"
+    ]
+    if not (texts and said):
+        known = "a command's file defines the function command, and ABOUT = About(…)"
+        what = "has no ABOUT" if texts else "has no function command"
+        raise _refused(name, what, known)
+    return Guide(name, texts[0], _about(name, said[0]))
+
+
+def _about(name: str, said: ast.expr) -> About:
+    try:
+        if not isinstance(said, ast.Call) or said.args:
+            raise TypeError(f"ABOUT = {ast.unparse(said)}")
+        values = {str(each.arg): ast.literal_eval(each.value) for each in said.keywords}
+        return About(**values)
+    except (TypeError, ValueError) as problem:
+        known = f"About(…) takes {', '.join(About.__dataclass_fields__)}, in plain values"
+        raise _refused(name, f"is not readable: {problem}", known) from problem
+
+
+def guides() -> dict[Group, list[Guide]]:
+    """The entries of `help` by group, in order; imports no command.
+
+    Raises SandboxError (exit 5) for a command of an unknown group, or without a place in its group.
+    """
+    found = [guide_of(name) for name in COMMANDS.names()]
+    for each in found:
+        if each.about.group not in GROUPS:
+            known = did_you_mean(each.about.group, GROUPS)
+            raise _refused(each.name, f"has the unknown group '{each.about.group}'", known)
+    return {group: _in_order([e for e in found if e.about.group == group]) for group in GROUPS}
+
+
+def _in_order(group: Sequence[Guide]) -> list[Guide]:
+    """The commands of a group, each behind the one it names; several behind one are in order of name."""
+    ordered = [*_following(None, group)]
+    for each in group:
+        if each not in ordered:
+            others = [other.name for other in group if other != each]
+            known = f"of its group, {did_you_mean(each.about.after or '', others)}"
+            raise _refused(each.name, f"has no place after '{each.about.after}'", known)
+    return ordered
+
+
+def _following(name: str | None, group: Sequence[Guide]) -> Iterator[Guide]:
+    for each in group:
+        if each.about.after == name:
+            yield each
+            yield from _following(each.name, group)
+
+
+def _refused(name: str, what: str, known: str) -> SandboxError:
+    next_step = "try: make test-unit"
+    return SandboxError(f"{COMMANDS.place(name)} {what}", known, next_step, ExitCode.INTERNAL)
 
 
 def variable_of(option: str) -> str:
@@ -88,20 +163,6 @@ def as_long_options(words: Sequence[str]) -> list[str]:
     return made
 
 
-def guide() -> list[Guide]:
-    """The `help` entries of all commands, read without importing their files."""
-    return [_guide(name, ast.parse((COMMANDS / f"{name}.py").read_text(encoding="utf-8"))) for name in names()]
-
-
-def _guide(name: str, tree: ast.Module) -> Guide:
-    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "command")
-    place = next(
-        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "HELP"
-    )
-    text = (ast.get_docstring(function) or "").partition("\n")[0]
-    return Guide(name, text, *ast.literal_eval(place))
-
-
 def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
     """``make bench THREADS=8 JSON=1`` → ``sandbox bench --threads 8 --json`` in all of a text, unless in a checkout."""
     return text if in_checkout else _MAKE.sub(_own, text).replace(_BOOTSTRAP, "sandbox doctor")
@@ -110,7 +171,7 @@ def as_typed(text: str, in_checkout: bool = IN_CHECKOUT) -> str:
 def _own(found: re.Match[str]) -> str:
     command, typed = found[1], found[2]
     variables = typed.rstrip(",;)")  # the sentence's own
-    if command not in names():
+    if command not in COMMANDS.names():
         return found[0]
     flags, positionals = options_of(command), positionals_of(command)
     words, options = ["sandbox", command], []

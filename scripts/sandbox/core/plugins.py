@@ -1,7 +1,6 @@
 """One way to find plug-ins: each is one file or folder of a package, and has its name."""
 
 import importlib
-import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +33,10 @@ class Plugins(Generic[Found]):
 
     def names(self) -> list[str]:
         """Names of all plug-ins in order; imports none."""
-        folders = importlib.import_module(self.package).__path__
-        files = sorted(module.name for module in pkgutil.iter_modules(folders))
-        return [file.replace("_", self.separator) for file in files if file != _SHARED]
+        files = [path.stem for path in self._folder().glob("[!_]*.py")]
+        folders = [path.parent.name for path in self._folder().glob("*/__init__.py")]
+        stems = sorted({*files, *folders} - {_SHARED})
+        return [stem.replace("_", self.separator) for stem in stems]
 
     def named(self, name: str) -> Found:
         """The plug-in of a name; imports its file alone.
@@ -60,12 +60,15 @@ class Plugins(Generic[Found]):
 
     def source(self, name: str) -> str:
         """The text of the file of a known name, for a reader that does not import it."""
-        (folder,) = importlib.import_module(self.package).__path__
-        return Path(folder, f"{self._stem(name)}.py").read_text(encoding="utf-8")
+        return (self._folder() / f"{self._stem(name)}.py").read_text(encoding="utf-8")
 
     def place(self, name: str) -> str:
         """The folder and file of a name, for a message."""
         return f"{self.package.rpartition('.')[2]}/{self._stem(name)}.py"
+
+    def _folder(self) -> Path:
+        (folder,) = importlib.import_module(self.package).__path__
+        return Path(folder)
 
     def _stem(self, name: str) -> str:
         return name.replace(self.separator, "_")

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.cli.commands.help import command as help_command
 from sandbox.cli.main import as_sandbox_error, main
-from sandbox.cli.registry import GROUPS, guide, names
+from sandbox.cli.registry import COMMANDS
 from sandbox.core.errors import ExitCode, natural_order
 from sandbox.core.paths import CHECKOUT
 
@@ -53,10 +53,8 @@ def test_anything_else_is_a_bug(problem: Exception) -> None:
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     help_command()
     shown = capsys.readouterr().out
-    assert not [name for name in names() if f"  make {name} " not in shown]
+    assert not [name for name in COMMANDS.names() if f"  make {name} " not in shown]
     assert not [line for line in shown.splitlines() if len(line) > 100]
-    assert {each.group for each in guide()} == set(GROUPS)
-    assert len({(each.group, each.place) for each in guide()}) == len(names()), "each has a place of its own"
 
 
 @pytest.mark.parametrize("words", [(), ("help",)])
@@ -86,6 +84,21 @@ def test_a_command_that_there_is_none_of_is_three_lines(
     code, lines = refusal(monkeypatch, capsys, "benhc")
     assert code == ExitCode.BAD_INPUT
     assert lines == ["there is no command 'benhc'", "did you mean 'bench'?", "try: sandbox help"]
+
+
+@pytest.mark.parametrize(
+    ("words", "left"),
+    [("bench -n a --nonsense", "bench --name a --nonsense"), ("down -n a --nonsense",) * 2],
+)
+def test_only_a_recorded_command_keeps_its_words_in_their_long_form(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    left: str,
+) -> None:
+    code, _ = refusal(monkeypatch, capsys, *words.split())
+    assert code == ExitCode.BAD_INPUT
+    assert sys.argv == ["sandbox", *left.split()]
 
 
 def test_levels_are_sorted_as_numbers() -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sandbox.cli.make_entry import CHECKS, decode
-from sandbox.cli.registry import names
+from sandbox.cli.registry import COMMANDS, guide_of
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDER = """#!/bin/sh
@@ -85,8 +85,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     shutil.copy(ROOT / "Makefile", folder)
     commands = folder / "scripts" / "sandbox" / "cli" / "commands"
     commands.mkdir(parents=True)
-    for name in ("__init__", *names()):
-        shutil.copy(ROOT / "scripts" / "sandbox" / "cli" / "commands" / f"{name}.py", commands)
+    for path in (ROOT / "scripts" / "sandbox" / "cli" / "commands").glob("*.py"):
+        shutil.copy(path, commands)
     shutil.copy(ROOT / "scripts" / "launch", folder / "scripts")
     executable(folder / "scripts" / "bootstrap", BOOTSTRAP.format(folder=folder, status=0))
     executable(folder / ".venv" / "bin" / "python", RECORDER.format(folder=folder))
@@ -169,24 +169,56 @@ def test_an_unknown_goal_reaches_the_runner_and_no_shell(checkout: Checkout) -> 
 
 
 def test_every_target_is_a_command_and_every_command_a_target(checkout: Checkout) -> None:
-    targets = sorted({*names(), *CHECKS})
+    targets = sorted({*COMMANDS.names(), *CHECKS})
     assert [call.command for call in checkout.calls(*targets)] == targets
     database = checkout.make("-pn", "help").stdout
     (phony,) = re.findall(r"^\.PHONY: (.*)$", database, re.M)
     assert sorted(phony.split()) == targets
 
 
-def test_what_needs_no_engine_asks_for_none(checkout: Checkout) -> None:
-    goals = ["help", "list", "profiles", "plan", "config", "doctor", "query", "compare", "history", "export", "report"]
-    goals += ["mistyped", "test-unit"]
-    checkout.calls(*goals)
-    assert checkout.bootstraps()[-len(goals) - 1 :] == ["python"] * len(goals) + ["tests"]
+@pytest.mark.parametrize("goal", ["query", "compare", "history", "export", "report", "help", "list", "mistyped"])
+def test_what_needs_no_engine_asks_for_none(checkout: Checkout, goal: str) -> None:
+    checkout.calls(goal)
+    assert checkout.bootstraps()[-1] == "python"
 
 
-def test_everything_else_is_made_ready_first(checkout: Checkout) -> None:
-    goals = ["up", "images", "bench", "sql", "matrix", "down"]
-    checkout.calls(*goals)
-    assert checkout.bootstraps()[-len(goals) :] == [""] * len(goals)
+@pytest.mark.parametrize("goal", ["up", "images", "bench", "sql", "matrix", "down"])
+def test_everything_else_is_made_ready_first(checkout: Checkout, goal: str) -> None:
+    checkout.calls(goal)
+    assert checkout.bootstraps()[-1] == ""
+
+
+def test_the_launcher_and_python_read_the_same_in_every_command(checkout: Checkout) -> None:
+    names = COMMANDS.names()
+    checkout.calls(*names)
+    wanted = ["" if guide_of(name).about.needs_engine else "python" for name in names]
+    assert checkout.bootstraps()[-len(names) :] == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("ABOUT = About(group='results', needs_engine=False)", "python"),
+        ("ABOUT = About(\n    group='results',\n    needs_engine=False,\n)", "python"),
+        ("ABOUT = About(group='results', needs_engine=True)", ""),
+        ("ABOUT = About(group='results')\nOTHER = About(needs_engine=False)", ""),
+        ("NOT_ABOUT = About(needs_engine=False)", ""),
+    ],
+)
+def test_a_command_says_itself_whether_it_needs_an_engine(checkout: Checkout, said: str, wanted: str) -> None:
+    file = checkout.folder / "scripts/sandbox/cli/commands/made_up.py"
+    file.write_text(f'"""made-up: a word."""\n\n{said}\n')
+    try:
+        (call,) = checkout.calls("made-up")
+    finally:
+        file.unlink()
+    assert call.command == "made-up"
+    assert checkout.bootstraps()[-1] == wanted
+
+
+def test_unit_tests_need_no_engine(checkout: Checkout) -> None:
+    checkout.calls("test-unit")
+    assert checkout.bootstraps()[-2:] == ["python", "tests"]
 
 
 def test_checks_get_their_own_packages_too(checkout: Checkout) -> None:

@@ -1,8 +1,127 @@
-"""Messages name commands as this user types them: make's in a checkout, `sandbox …` where the tool is installed."""
+"""Commands stand in `help` where their files say, and messages name them as this user types them."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from sandbox.cli.registry import as_typed
+import sandbox.cli.commands
+from sandbox.cli.registry import GROUPS, About, as_typed, guide_of, guides
+from sandbox.core.errors import ExitCode, SandboxError
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
+COMMAND = '''"""A command."""
+
+{said}
+
+
+def command() -> None:
+    """Does something.
+
+    And more.
+    """
+'''
+Put = Callable[..., None]
+
+
+@pytest.fixture
+def put(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Puts commands into a folder that has no others, each with what it says about itself."""
+    monkeypatch.setattr(sandbox.cli.commands, "__path__", [str(tmp_path)])
+
+    def write(**commands: str) -> None:
+        for name, said in commands.items():
+            (tmp_path / f"{name}.py").write_text(COMMAND.format(said=said))
+
+    return write
+
+
+def about(group: str, after: str | None = None) -> str:
+    """The line of a command."""
+    return f"ABOUT = About(group={group!r}, after={after!r})"
+
+
+def test_a_command_says_in_one_place_what_help_and_the_launcher_need(put: Put) -> None:
+    put(
+        one="ABOUT = About(group='results', after='two', needs_engine=False, recorded=True)",
+        two="ABOUT = About(group='results')",
+    )
+    assert guide_of("one").text == "Does something."
+    assert guide_of("one").about == About(group="results", after="two", needs_engine=False, recorded=True)
+    assert guide_of("two").about == About(group="results", after=None, needs_engine=True, recorded=False)
+
+
+def test_a_command_follows_the_one_that_it_names(put: Put) -> None:
+    put(
+        a=about("stacks", "c"),
+        b=about("stacks", "c"),
+        c=about("stacks"),
+        d=about("stacks", "a"),
+        e=about("measure"),
+    )
+    found = {group: [each.name for each in entries] for group, entries in guides().items()}
+    assert list(found) == list(GROUPS)
+    assert found == {"look first": [], "stacks": ["c", "a", "d", "b"], "measure": ["e"], "results": []}
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "known"),
+    [
+        (
+            about("mesure", "first"),
+            "commands/own_one.py has the unknown group 'mesure'",
+            "did you mean 'measure'?",
+        ),
+        (
+            about("measure", "frst"),
+            "commands/own_one.py has no place after 'frst'",
+            "of its group, did you mean 'first'?",
+        ),
+        (
+            about("measure", "elsewhere"),
+            "commands/own_one.py has no place after 'elsewhere'",
+            "of its group, known: first",
+        ),
+        (
+            about("measure", "own-one"),
+            "commands/own_one.py has no place after 'own-one'",
+            "of its group, known: first",
+        ),
+        ("", "commands/own_one.py has no ABOUT", "the function command, and ABOUT"),
+        (
+            "ABOUT = ('measure', 1)",
+            "commands/own_one.py is not readable: ABOUT = ('measure', 1)",
+            "About(…) takes group, after, needs_engine, recorded",
+        ),
+        (
+            "ABOUT = About(group='measure', place=1)",
+            "commands/own_one.py is not readable: ",
+            "About(…) takes group, after, needs_engine, recorded",
+        ),
+        (
+            "ABOUT = About(group=MEASURE)",
+            "commands/own_one.py is not readable: malformed node",
+            "in plain values",
+        ),
+    ],
+)
+def test_a_command_without_a_place_is_refused(put: Put, said: str, what: str, known: str) -> None:
+    put(first=about("measure"), elsewhere=about("results"), own_one=said)
+    with pytest.raises(SandboxError) as refused:
+        guides()
+    assert refused.value.exit_code is ExitCode.INTERNAL and len(refused.value.lines()) == 3
+    assert refused.value.what.startswith(what) and known in refused.value.known
+
+
+def test_help_imports_no_other_command() -> None:
+    script = (
+        "import sys; sys.argv = ['sandbox', 'help']; import sandbox.cli.main as it; it._run();"
+        "print(*(name for name in sys.modules if name.startswith('sandbox.cli.commands.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "sandbox.cli.commands.help"
 
 
 @pytest.mark.parametrize(

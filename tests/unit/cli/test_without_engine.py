@@ -1,4 +1,4 @@
-"""What looks at results and lists needs no engine, and what a `sql` imports costs little."""
+"""Commands that say that they need no engine need none; a `sql` imports little."""
 
 import subprocess
 import sys
@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
-from sandbox.cli import registry
-from sandbox.cli.commands import compare, export, history, query, report
+from sandbox.cli.commands import compare, config, doctor, export, history, plan, profiles, query, report
 from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
 from sandbox.cli.common.find_result import find_result
+from sandbox.cli.registry import COMMANDS, guide_of
+from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import engine
 from unit.cli.test_result_commands import a_result
 
 ROOT = Path(__file__).resolve().parents[3]
 LOOKS: dict[str, Callable[[Path], object]] = {
     "help": lambda _: help_command.command(),
+    "profiles": lambda _: profiles.command(),
     "list": lambda _: list_command.command(what="results"),
     "query": lambda results: query.run("select count(*) from runs", results=results),
     "history": lambda results: history.run(results=results),
@@ -26,6 +28,12 @@ LOOKS: dict[str, Callable[[Path], object]] = {
     "export": lambda results: export.run("benchstat", results=results),
     "report": lambda results: report.write_report(find_result(None, results, "report")),
 }
+"""Commands that do all of their work without an engine."""
+PLANS: dict[str, Callable[[str], object]] = {
+    "plan": lambda profile: plan.command(profile),
+    "config": lambda profile: config.command(profile),
+}
+"""Commands that ask an engine what images it has, and install none for that."""
 
 
 @pytest.fixture
@@ -44,11 +52,38 @@ def no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return results
 
 
+@pytest.fixture
+def no_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without the engine's client."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_each_command_that_says_so_is_proved_here() -> None:
+    without = {name for name in COMMANDS.names() if not guide_of(name).about.needs_engine}
+    assert without == {*LOOKS, *PLANS, "doctor"}
+
+
 @pytest.mark.parametrize("name", LOOKS)
-def test_a_look_at_results_starts_no_engine(no_engine: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_look_starts_no_engine(no_engine: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     LOOKS[name](no_engine)
     assert capsys.readouterr().out or list(no_engine.glob("*/report.html"))
-    assert "\nENGINE = False\n" in (registry.COMMANDS / f"{name}.py").read_text(), "scripts/launch would install one"
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.usefixtures("no_client")
+def test_a_plan_without_a_client_refuses_typing_errors_and_says_what_is_missing(name: str) -> None:
+    with pytest.raises(SandboxError) as mistyped:
+        PLANS[name]("mysqll")
+    assert mistyped.value.exit_code is ExitCode.BAD_INPUT
+    with pytest.raises(MachineError, match="there is no docker client") as missing:
+        PLANS[name]("mysql")
+    assert missing.value.next_step.startswith("try: scripts/bootstrap")
+
+
+@pytest.mark.usefixtures("no_client")
+def test_the_doctor_reports_a_missing_client(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor.command() == ExitCode.ENVIRONMENT
+    assert capsys.readouterr().out.startswith("engine     missing")
 
 
 def test_a_sql_imports_no_library_of_models_and_templates() -> None:

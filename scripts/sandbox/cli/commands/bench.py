@@ -11,6 +11,7 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, Name, Via, chosen
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
+from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
 from sandbox.core.plugin_options import parse_options
 from sandbox.load.common.registry import EXAMPLE, resolve_workload
@@ -20,7 +21,7 @@ from sandbox.measure.run import BenchRequest
 from sandbox.record.record import Record
 from sandbox.stack.snapshots.background import measuring
 
-HELP = ("measure", 1)
+ABOUT = About(group="measure", recorded=True)
 
 
 def bench_request(workload: str, options: Sequence[str], given: Mapping[str, object], **more: Any) -> BenchRequest:

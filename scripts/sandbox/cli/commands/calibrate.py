@@ -10,6 +10,7 @@ import typer
 from sandbox.cli.commands.matrix import run_resolved
 from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, Profile, chosen, need_profile, show
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import canary_differences, kind_of_canary
 from sandbox.judge.verdict import FEWEST_BLOCKS, MOST_BLOCKS, margin_of
@@ -20,7 +21,7 @@ from sandbox.measure.machine import calibration_path, change_calibration
 from sandbox.record.metrics import METRICS, PROCESSOR_TIME
 from sandbox.report.text import text_table
 
-HELP = ("measure", 5)
+ABOUT = About(group="measure", after="smoke", recorded=True)
 
 _SHOWN = (*PROCESSOR_TIME, "tps", "latency_avg_ms", "latency_p95_ms", "latency_p99_ms")
 _BLOCKS = (6, 8, 16)

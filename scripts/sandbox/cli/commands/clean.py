@@ -9,6 +9,7 @@ import typer
 from sandbox.cli.common.options import KeepLogs
 from sandbox.cli.common.viewing import removed_text
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import counted
 from sandbox.core.paths import CHECKOUT, RESULTS
 from sandbox.stack import lifecycle
@@ -16,7 +17,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.naming import stack_name
 from sandbox.stack.snapshots import store
 
-HELP = ("stacks", 11)
+ABOUT = About(group="stacks", after="down")
 
 
 def command(

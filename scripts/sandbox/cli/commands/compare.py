@@ -9,6 +9,7 @@ import typer
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, levels_in, read_manifest, read_records
 from sandbox.cli.common.options import Json, either, place, show
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
 from sandbox.judge.calibration import noise_of
@@ -18,8 +19,7 @@ from sandbox.measure.machine import read_calibration
 from sandbox.record.store import ResultFolder
 from sandbox.report.across_time import unpaired_data, unpaired_lines
 
-HELP = ("results", 2)
-ENGINE = False
+ABOUT = About(group="results", after="report", needs_engine=False)
 
 
 def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False, results: Path = RESULTS) -> int:

@@ -4,6 +4,7 @@ import sys
 
 from sandbox.cli.common import options
 from sandbox.cli.common.request import plan_request
+from sandbox.cli.registry import About
 from sandbox.profile.compose import compose_document, compose_text
 from sandbox.stack.engine import Docker
 from sandbox.stack.naming import DEFAULT_NAME, identity
@@ -11,8 +12,7 @@ from sandbox.stack.planning import planned
 from sandbox.stack.secrets import draw_secrets
 from sandbox.stack.supply import refusal_of_unavailable
 
-HELP = ("look first", 4)
-ENGINE = False
+ABOUT = About(group="look first", after="plan", needs_engine=False)
 
 
 def command(

@@ -3,13 +3,13 @@
 from dataclasses import asdict
 
 from sandbox.cli.common.options import Json, show
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode
 from sandbox.report.text import wrapped
 from sandbox.stack.doctor import Check, examine
 from sandbox.stack.engine import Docker
 
-HELP = ("look first", 7)
-ENGINE = False
+ABOUT = About(group="look first", after="lock", needs_engine=False)
 
 
 def command(json: Json = False) -> int:

@@ -3,11 +3,12 @@
 from sandbox.cli.common.options import KeepLogs, Name
 from sandbox.cli.common.viewing import removed_text
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
 from sandbox.stack import lifecycle
 from sandbox.stack.engine import Docker
 
-HELP = ("stacks", 10)
+ABOUT = About(group="stacks", after="start")
 
 
 def command(name: Name = None, keep_logs: KeepLogs = False) -> None:

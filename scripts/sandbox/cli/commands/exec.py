@@ -9,10 +9,11 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.options import Name, Node, either, place
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError
 from sandbox.stack import access
 
-HELP = ("stacks", 5)
+ABOUT = About(group="stacks", after="shell")
 
 _EXAMPLE = "try: sandbox exec mysql1 -- ls /var/lib/mysql"
 

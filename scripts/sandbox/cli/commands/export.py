@@ -13,6 +13,7 @@ from sandbox.cli.commands.query import print_broken
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, metrics_in, read_manifest, side_of
 from sandbox.cli.common.options import chosen
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.files import write_atomically
 from sandbox.core.paths import RESULTS
@@ -24,8 +25,7 @@ from sandbox.record.store import ResultFolder, all_results
 from sandbox.report.exports import benchstat_lines, entries, tool_of
 from sandbox.report.query_table import query_csv
 
-HELP = ("results", 5)
-ENGINE = False
+ABOUT = About(group="results", after="query", needs_engine=False)
 
 ALL = "all"
 FORMATS = ("csv", "parquet", "benchstat", "github-action-benchmark")

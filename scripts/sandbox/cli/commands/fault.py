@@ -11,6 +11,7 @@ from sandbox.cli.common.options import Json, Name, Via, chosen, show
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.common.viewing import follow
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.core.plugin_options import parse_options
 from sandbox.failure.breaker import Breaker, FaultRequest, Injection, refuse_broken
@@ -21,7 +22,7 @@ from sandbox.stack.naming import name_option
 from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.stack import Stack
 
-HELP = ("stacks", 13)
+ABOUT = About(group="stacks", after="snapshots")
 
 
 def command(

@@ -8,6 +8,7 @@ import typer
 from sandbox.cli.common.options import Json, Name, Timeout, show
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure.action import ActionRefusedError
 from sandbox.failure.actions.repair import repair_servers
@@ -19,7 +20,7 @@ from sandbox.stack.protocol import Note, OnEvent
 from sandbox.stack.readiness import BrokenServerError, NotReadyError
 from sandbox.stack.stack import Stack
 
-HELP = ("stacks", 14)
+ABOUT = About(group="stacks", after="fault")
 
 
 @dataclass

@@ -1,10 +1,9 @@
 """help: three examples, then every command in groups."""
 
-from sandbox.cli.registry import GROUPS, as_typed, guide
+from sandbox.cli.registry import About, as_typed, guides
 from sandbox.core.paths import IN_CHECKOUT
 
-HELP = ("look first", 8)
-ENGINE = False
+ABOUT = About(group="look first", after="doctor", needs_engine=False)
 
 _EXAMPLES = (
     ("make up PROFILE=galera3+haproxy && make bench", "a cluster behind a proxy, measured"),
@@ -24,10 +23,10 @@ def command() -> None:
     """Print three examples and all commands."""
     for line, text in _EXAMPLES:
         print(f"  {as_typed(line):<48}{text}")
-    commands, width = guide(), 17 if IN_CHECKOUT else 20
-    for group in GROUPS:
+    width = 17 if IN_CHECKOUT else 20
+    for group, entries in guides().items():
         print(f"\n{group}")
-        for each in sorted((each for each in commands if each.group == group), key=lambda each: each.place):
+        for each in entries:
             print(f"  {as_typed(f'make {each.name}'):<{width}}{each.text}")
     if not IN_CHECKOUT:
         print("\nsandbox <command> --help lists its options; sandbox --install-completion completes them")

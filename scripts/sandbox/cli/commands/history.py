@@ -11,6 +11,7 @@ import typer
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import levels_in, metrics_in, side_of
 from sandbox.cli.common.options import Json, chosen, show
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
 from sandbox.judge.past_results import history_of, subject
@@ -21,8 +22,7 @@ from sandbox.record.manifest import Manifest
 from sandbox.record.store import readable_results
 from sandbox.report.across_time import history_data, history_lines
 
-HELP = ("results", 3)
-ENGINE = False
+ABOUT = About(group="results", after="compare", needs_engine=False)
 
 
 def run(

@@ -6,6 +6,7 @@ import typer
 
 from sandbox.cli.common.options import Expression, Profile, either
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.profile.images import ImageChoice
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.reader import load_library, load_lock
@@ -14,7 +15,7 @@ from sandbox.stack.images import engine_availability
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import all_built, ensure_images, supply
 
-HELP = ("look first", 5)
+ABOUT = About(group="look first", after="config")
 
 
 def command(

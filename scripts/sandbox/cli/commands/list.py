@@ -10,6 +10,7 @@ import typer
 
 from sandbox.cli.common.find_result import read_manifest
 from sandbox.cli.common.options import Json, either, place, show
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS, yaml_files
 from sandbox.core.plugin_options import help_line, option_texts
@@ -24,8 +25,7 @@ from sandbox.report.text import WIDTH
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import engine_availability
 
-HELP = ("look first", 2)
-ENGINE = False
+ABOUT = About(group="look first", after="profiles", needs_engine=False)
 
 Row = dict[str, Any]
 

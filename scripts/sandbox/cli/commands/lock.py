@@ -2,13 +2,14 @@
 
 from sandbox.cli.common.options import Expression, Profile, either, need_profile
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.profile.plan import PlanRequest
 from sandbox.stack.engine import Docker
 from sandbox.stack.images import lock_images
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import ensure_images
 
-HELP = ("look first", 6)
+ABOUT = About(group="look first", after="images")
 
 
 def command(expression: Expression = None, profile: Profile = None) -> None:

@@ -7,12 +7,13 @@ import typer
 
 from sandbox.cli.common.options import Name, Node
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError, counted
 from sandbox.stack.engine import Docker
 from sandbox.stack.logs import print_logs, save_logs
 from sandbox.stack.stack import find_stack
 
-HELP = ("stacks", 6)
+ABOUT = About(group="stacks", after="exec")
 
 
 def command(

@@ -11,6 +11,7 @@ import typer
 from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, chosen, either, place, show
 from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, counted
 from sandbox.core.paths import RESULTS
 from sandbox.judge.compare import Known
@@ -27,7 +28,7 @@ from sandbox.record.store import ResultFolder
 from sandbox.report.text import duration, text_table, wrapped
 from sandbox.stack.engine import Docker
 
-HELP = ("measure", 3)
+ABOUT = About(group="measure", after="trial", recorded=True)
 
 _BOUNDS = {
     "seconds": (1, sys.maxsize),

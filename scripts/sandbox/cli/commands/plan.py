@@ -4,13 +4,13 @@ import sys
 
 from sandbox.cli.common import options
 from sandbox.cli.common.request import plan_request
+from sandbox.cli.registry import About
 from sandbox.report.plan_view import plan_data, plan_lines
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import refusal_of_unavailable
 
-HELP = ("look first", 3)
-ENGINE = False
+ABOUT = About(group="look first", after="list", needs_engine=False)
 
 
 def command(

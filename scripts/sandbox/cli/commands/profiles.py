@@ -1,11 +1,11 @@
 """profiles: lists every term that a profile can contain."""
 
 from sandbox.cli.common.options import Json, show
+from sandbox.cli.registry import About
 from sandbox.profile.reader import load_library
 from sandbox.report.plan_view import profile_data, profile_lines
 
-HELP = ("look first", 1)
-ENGINE = False
+ABOUT = About(group="look first", needs_engine=False)
 
 
 def command(json: Json = False) -> None:

@@ -9,12 +9,12 @@ from sandbox.cli.common.options import Json, NameOfPs, show
 from sandbox.cli.common.running import undisturbed
 from sandbox.cli.common.viewing import StackData, follow, stack_lines, view_now
 from sandbox.cli.console import ProgressDisplay
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import SandboxError
 from sandbox.stack.engine import Docker
 from sandbox.stack.stack import Stack, all_stacks, find_stack
 
-HELP = ("stacks", 2)
+ABOUT = About(group="stacks", after="up")
 LOOK_S = 7.0
 """How long the nodes may take to answer each question: a source asks its replicas, and waits 3 s for one that hangs."""
 

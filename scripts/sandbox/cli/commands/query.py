@@ -11,15 +11,14 @@ import duckdb
 import typer
 
 from sandbox.cli.common.options import Json
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
 from sandbox.record.index import LATER, VIEWS, Part, open_index
 from sandbox.report.query_table import query_csv, query_json, query_lines
 from sandbox.report.text import text_table
 
-HELP = ("results", 4)
-ENGINE = False
+ABOUT = About(group="results", after="history", needs_engine=False)
 MOST_SHOWN = 1000
 """Rows of a printed table; JSON and CSV have all."""
 _MOST_SHOWN = 3

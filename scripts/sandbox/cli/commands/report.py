@@ -12,7 +12,7 @@ import typer
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, read_manifest, unreadable
 from sandbox.cli.common.options import chosen, either, place
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.files import write_atomically
 from sandbox.core.paths import RESULTS
@@ -37,8 +37,7 @@ from sandbox.report.trial_cells import of_trials, worst_trials
 from sandbox.report.trial_view import trial_markdown
 from sandbox.report.verdict_table import summary
 
-HELP = ("results", 1)
-ENGINE = False
+ABOUT = About(group="results", needs_engine=False)
 
 
 def write_report(result: ResultFolder, charts: bool = False) -> list[Path]:

@@ -3,11 +3,12 @@
 from sandbox.cli.common.options import Name, Node, Timeout
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError
 from sandbox.stack import lifecycle
 from sandbox.stack.stack import Stack
 
-HELP = ("stacks", 7)
+ABOUT = About(group="stacks", after="logs")
 
 
 def command(name: Name = None, node: Node = None, timeout: Timeout = None) -> None:

@@ -3,9 +3,10 @@
 from sandbox.cli.common.options import Name, Node
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.stack import access
 
-HELP = ("stacks", 4)
+ABOUT = About(group="stacks", after="sql")
 
 
 def command(name: Name = None, node: Node = None) -> int:

@@ -12,7 +12,7 @@ import typer
 from sandbox.cli.commands.matrix import run_resolved
 from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, chosen, need_profile
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.files import write_atomically
 from sandbox.judge.calibration import Calibration, noise_of
@@ -34,7 +34,7 @@ from sandbox.stack.engine import Docker
 from sandbox.stack.images import image_override, volumes_of
 from sandbox.stack.supply import refuse_unavailable
 
-HELP = ("measure", 4)
+ABOUT = About(group="measure", after="matrix", recorded=True)
 
 SidesProfile = Annotated[str | None, typer.Option(help="Profile of this side (PROFILE).")]
 SidesShort = Annotated[str | None, typer.Option(help="Short for …_PROFILE.")]

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sandbox.cli.common.options import Json, show
-from sandbox.cli.registry import as_typed
+from sandbox.cli.registry import About, as_typed
 from sandbox.report.text import text_table
 from sandbox.stack.engine import Docker
 from sandbox.stack.snapshots.store import CAP_BYTES, Snapshot
 from sandbox.stack.snapshots.store import snapshots as kept_snapshots
 
-HELP = ("stacks", 12)
+ABOUT = About(group="stacks", after="clean")
 
 
 def command(json: Json = False) -> None:

@@ -8,12 +8,13 @@ import typer
 from sandbox.cli.common.options import Name, Node, Via
 from sandbox.cli.common.running import quiet_stack, read_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import SandboxError, did_you_mean
 from sandbox.stack.protocol import OnEvent
 from sandbox.stack.sql_client import LAYOUTS, Layout, SqlOptions, only_reads, sql, sql_on_all
 from sandbox.stack.stack import Stack
 
-HELP = ("stacks", 3)
+ABOUT = About(group="stacks", after="ps")
 
 
 def command(

@@ -6,10 +6,11 @@ from sandbox.cli.common.options import Name, Timeout
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.common.viewing import show_ready
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.stack import lifecycle
 from sandbox.stack.up import Started
 
-HELP = ("stacks", 9)
+ABOUT = About(group="stacks", after="stop")
 
 
 def command(name: Name = None, timeout: Timeout = None) -> None:

@@ -3,9 +3,10 @@
 from sandbox.cli.common.options import Name
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.stack import lifecycle
 
-HELP = ("stacks", 8)
+ABOUT = About(group="stacks", after="restart")
 
 
 def command(name: Name = None) -> None:

@@ -11,6 +11,7 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.options import Json, Name, chosen
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
 from sandbox.core.plugin_options import parse_options
@@ -23,7 +24,7 @@ from sandbox.measure.trial.schedule import FIRST_S, Scenario, length, scenario_o
 from sandbox.record.record import Record
 from sandbox.stack.snapshots.background import measuring
 
-HELP = ("measure", 2)
+ABOUT = About(group="measure", after="bench", recorded=True)
 
 
 def command(

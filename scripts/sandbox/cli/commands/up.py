@@ -11,6 +11,7 @@ from sandbox.cli.common import options
 from sandbox.cli.common.request import plan_request
 from sandbox.cli.common.viewing import show_ready
 from sandbox.cli.console import ProgressDisplay
+from sandbox.cli.registry import About
 from sandbox.profile.data_directory import base_requests
 from sandbox.profile.reader import load_library
 from sandbox.stack.engine import Docker
@@ -21,7 +22,7 @@ from sandbox.stack.snapshots.background import begin_keeping
 from sandbox.stack.up import UpOptions
 from sandbox.stack.up import up as bring_up
 
-HELP = ("stacks", 1)
+ABOUT = About(group="stacks")
 
 
 def command(
