@@ -6,8 +6,8 @@ from itertools import groupby
 
 import pytest
 
-from sandbox.cli.commands.bench import BenchLine
-from sandbox.cli.commands.matrix import MatrixLine
+from sandbox.cli.common.matrix_run import MatrixLine
+from sandbox.cli.common.measuring import BenchLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second
 from sandbox.matrix.definition import Cell, Change

@@ -10,6 +10,7 @@ import pytest
 
 from sandbox.cli.commands import calibrate, matrix
 from sandbox.cli.commands.calibrate import a_against_a
+from sandbox.cli.common import matrix_run
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.matrix import estimate, resolve, runner
 from sandbox.matrix.file import read_matrix
@@ -52,7 +53,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
 
     monkeypatch.setattr(runner, "run_matrix", stopped)
     with pytest.raises(SandboxError) as caught:
-        matrix.run_resolved(a_calibration())
+        matrix_run.run_resolved(a_calibration())
     assert caught.value.exit_code is ExitCode.INTERRUPTED
     assert caught.value.lines() == [
         "interrupted before the first run",
@@ -65,7 +66,7 @@ def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatc
     seen: list[bool] = []
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: seen.append(somebody_measures()))
     monkeypatch.setattr(runner, "run_matrix", lambda *_: seen.append(somebody_measures()))
-    matrix.run_resolved(a_calibration())
+    matrix_run.run_resolved(a_calibration())
     assert seen == [True, True] and not somebody_measures()
 
 
@@ -76,7 +77,7 @@ def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatc
 
     monkeypatch.setattr(runner, "run_matrix", gone)
     with pytest.raises(SandboxError) as caught:
-        matrix.run_resolved(a_calibration())
+        matrix_run.run_resolved(a_calibration())
     assert caught.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
@@ -128,7 +129,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX)
-    monkeypatch.setattr(matrix, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(matrix_run, "RESULTS", tmp_path / "results")
     lose(monkeypatch, {})
     monkeypatch.setattr(runner, "run_matrix", stopped)
     return str(path)
@@ -168,7 +169,7 @@ def test_trials_are_the_blocks_of_a_matrix_with_faults(
 @pytest.mark.usefixtures("mine")
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):
-        matrix.run_resolved(a_calibration())
+        matrix_run.run_resolved(a_calibration())
     assert capsys.readouterr().err.startswith("matrix  A/A calibration; about ")
 
 

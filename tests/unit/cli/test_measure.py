@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.cli.commands import bench
+from sandbox.cli.common.measuring import bench_request
 from sandbox.stack.snapshots.background import somebody_measures
 
 
@@ -21,5 +22,5 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(bench, "bench", measured)
     monkeypatch.setattr(bench, "_print", lambda *_: None)
     monkeypatch.setattr(bench, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
-    assert bench.run("default", bench.bench_request("oltp_read_only", [], {}), as_json=False) == 0
+    assert bench.run("default", bench_request("oltp_read_only", [], {}), as_json=False) == 0
     assert seen == [True] and not somebody_measures()

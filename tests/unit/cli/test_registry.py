@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sandbox.cli.commands
-from sandbox.cli.registry import GROUPS, About, as_typed, guide_of, guides
+from sandbox.cli.registry import COMMANDS, GROUPS, About, as_typed, guide_of, guides
 from sandbox.core.errors import ExitCode, SandboxError
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "scripts"
@@ -115,13 +115,41 @@ def test_a_command_without_a_place_is_refused(put: Put, said: str, what: str, kn
     assert refused.value.what.startswith(what) and known in refused.value.known
 
 
+def in_another_process(script: str) -> list[str]:
+    """Lines that a script prints."""
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, cwd=SCRIPTS, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def test_help_imports_no_other_command() -> None:
-    script = (
-        "import sys; sys.argv = ['sandbox', 'help']; import sandbox.cli.main as it; it._run();"
-        "print(*(name for name in sys.modules if name.startswith('sandbox.cli.commands.')))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=SCRIPTS, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "sandbox.cli.commands.help"
+    script = """
+import sys
+sys.argv = ["sandbox", "help"]
+from sandbox.cli.main import main
+try:
+    main()
+finally:
+    print(*(name for name in sys.modules if name.startswith("sandbox.cli.commands.")))
+"""
+    assert in_another_process(script)[-1] == "sandbox.cli.commands.help"
+
+
+def test_a_command_imports_no_other_one() -> None:
+    script = """
+import sys
+import sandbox.cli.commands as package
+from sandbox.cli.registry import COMMANDS, load
+for command in COMMANDS.names():
+    load(command)
+    imported = [name for name in sys.modules if name.startswith("sandbox.cli.commands.")]
+    print(command, *imported)
+    for name in imported:
+        del sys.modules[name]
+        delattr(package, name.rpartition(".")[2])
+"""
+    expected = [f"{name} sandbox.cli.commands.{name}" for name in COMMANDS.names()]
+    assert in_another_process(script) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,39 +1,25 @@
 """bench: one measurement of a running stack, shown second by second and saved as a record."""
 
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sandbox.cli.common import completion
+from sandbox.cli.common.measuring import BenchLine, bench_request
 from sandbox.cli.common.options import Json, Name, Via, chosen
 from sandbox.cli.common.running import quiet_stack
-from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
+from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
-from sandbox.core.plugin_options import parse_options
-from sandbox.load.common.registry import EXAMPLE, resolve_workload
-from sandbox.load.common.workload import Event, Progress, make_parameters, refuse_unused
+from sandbox.load.common.workload import Progress
 from sandbox.measure.bench import EXIT_CODES, bench
 from sandbox.measure.run import BenchRequest
 from sandbox.record.record import Record
 from sandbox.stack.snapshots.background import measuring
 
 ABOUT = About(group="measure", recorded=True)
-
-
-def bench_request(workload: str, options: Sequence[str], given: Mapping[str, object], **more: Any) -> BenchRequest:
-    """The request of a workload and its parameters; those not given (None) have their default.
-
-    Raises SandboxError (exit 2) for an unknown workload or parameter.
-    """
-    given = {name: value for name, value in given.items() if value is not None}
-    parameters = make_parameters(**given)
-    named = resolve_workload(workload, parse_options(options, EXAMPLE))
-    refuse_unused(named.workload, given, named.name)
-    return BenchRequest(named, parameters, command=tuple(sys.argv), **more)
 
 
 def run(name: str | None, request: BenchRequest, as_json: bool) -> int:
@@ -60,19 +46,6 @@ def _print(record: Record, path: Path, as_json: bool) -> None:
         Console(highlight=False).print(bench_table(record, folder))
     else:
         print(bench_text(record, folder), end="")
-
-
-class BenchLine(LiveLine):
-    """The events of a bench: in a terminal the seconds move, elsewhere each has its own line."""
-
-    def __call__(self, event: Event) -> None:
-        """Shows one event."""
-        if isinstance(event, Progress):
-            self.line(event.step if event.text == "begins" else f"{event.step}: {event.text}")
-        elif self._terminal:
-            self.move(second_text(event))
-        else:
-            print(second_text(event), file=self._stream, flush=True)
 
 
 def command(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.commands.matrix import run_resolved
 from sandbox.cli.common import completion
+from sandbox.cli.common.matrix_run import run_resolved
 from sandbox.cli.common.options import Json, Profile, chosen, need_profile, show
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError

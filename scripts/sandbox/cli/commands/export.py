@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.commands.query import print_broken
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, metrics_in, read_manifest, side_of
 from sandbox.cli.common.options import chosen
+from sandbox.cli.common.skipped import print_broken
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.files import write_atomically

@@ -3,30 +3,25 @@
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from sandbox.cli.common import completion
+from sandbox.cli.common.matrix_run import estimated, run_resolved
 from sandbox.cli.common.options import Json, chosen, either, place, show
-from sandbox.cli.console import LiveLine, ProgressDisplay, second_text
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, counted
-from sandbox.core.paths import RESULTS
 from sandbox.judge.compare import Known
 from sandbox.judge.verdict import MOST_BLOCKS, blocks_for_one
-from sandbox.load.common.workload import Progress, Second
 from sandbox.matrix.definition import Cell, Matrix
-from sandbox.matrix.estimate import Estimate, estimate
+from sandbox.matrix.estimate import Estimate
 from sandbox.matrix.file import matrix_path, read_matrix
 from sandbox.matrix.resolve import Resolved, ResolvedCell, need_baseline, need_comparison, resolve_file
 from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, part_of
-from sandbox.matrix.runner import Advance, MatrixEvent, MoreBlocks, start
 from sandbox.matrix.selection import Experiment, cell_data
 from sandbox.record.store import ResultFolder
 from sandbox.report.text import duration, text_table, wrapped
-from sandbox.stack.engine import Docker
 
 ABOUT = About(group="measure", after="trial", recorded=True)
 
@@ -37,15 +32,12 @@ _BOUNDS = {
 }
 """The least and the most that each may be."""
 
-_SHOWN_STEPS = ("start", "host check", "repeat")
-"""The steps of a matrix's runs that are shown; the others take a moment."""
-
 
 def run(resolved: Resolved, as_json: bool) -> int:
     """Runs, judges, prints; returns the exit code. Raises SandboxError for a matrix that cannot run at all."""
     need_baseline(resolved)
     need_comparison(resolved)
-    result = run_resolved(resolved, plan=True)
+    result = run_resolved(resolved, experiment_lines(resolved, estimated(resolved)))
     known = known_noise(result)
     learn_from(result)
     return show_result(result, as_json, known)
@@ -67,25 +59,6 @@ def _adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
     return matrix.model_copy(update=changes)
 
 
-def run_resolved(resolved: Resolved, plan: bool = False) -> ResultFolder:
-    """Runs an experiment with progress on standard error. ``plan``: first prints all that PLAN=1 shows.
-
-    Raises SandboxError as `start` does.
-    """
-    expected = _estimate(resolved)
-    with MatrixLine("matrix") as line:
-        if plan:
-            print("\n".join(experiment_lines(resolved, expected)), file=sys.stderr, flush=True)
-        else:
-            resumes = "resumes {}, where {} runs are done; ".format(*expected.resumes) if expected.resumes else ""
-            line.line(f"{resolved.experiment.matrix.title}; {resumes}about {duration(expected.seconds)}")
-        return start(resolved, RESULTS, line, line.line, line.progress)
-
-
-def _estimate(resolved: Resolved) -> Estimate:
-    return estimate(resolved, RESULTS, Docker(), partial(print, file=sys.stderr))
-
-
 def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     """Prints the verdicts and writes the result's report. Raises SandboxError (exit 4) if no run is usable."""
     # Late, for start-up time: 0.1 s that a refusal need not wait for.
@@ -105,32 +78,6 @@ def show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     files = [f"results/{path.parent.name}/{path.name}" for path in written]
     show(as_json, data, [*verdict_lines(part, judged, records), *lost_runs(part, records), *files])
     return int(ExitCode.OK)
-
-
-class MatrixLine(LiveLine):
-    """The events of a matrix: in a terminal runs and seconds move, elsewhere each run has its own line."""
-
-    _head = ""
-
-    def __call__(self, event: MatrixEvent) -> None:
-        """Shows one event."""
-        if isinstance(event, Advance):
-            left = f"  left about {duration(event.left_s)}" if event.left_s is not None else ""
-            self._head = f"{event.done + 1}/{event.runs}  block {event.next.block}/{event.blocks}  {event.next.cell}"
-            show = self.move if self._terminal else self.line
-            show(self._head + left)
-        elif isinstance(event, MoreBlocks):
-            took = f"about {duration(event.seconds)}"
-            self.line(f"inconclusive after {event.so_far} blocks: {event.more} more on the same stacks, {took}")
-        elif isinstance(event, Second) and self._terminal:
-            self.move(f"{self._head}  {second_text(event).strip()}")
-        elif isinstance(event, Progress) and event.step in _SHOWN_STEPS:
-            self.line(f"{event.step}  {event.text}")
-
-    def progress(self) -> ProgressDisplay:
-        """Shows a stack that starts, instead of the line that moves."""
-        self.close()
-        return ProgressDisplay(self._command, self._stream)
 
 
 def experiment_lines(resolved: Resolved, expected: Estimate) -> list[str]:
@@ -250,6 +197,6 @@ def command(
     resolved = replace(resolve_file(adjusted, path, only), seed=seed, afresh=new)
     if not plan:
         return run(resolved, json)
-    expected = _estimate(resolved)
+    expected = estimated(resolved)
     show(json, experiment_data(resolved, expected), experiment_lines(resolved, expected))
     return int(ExitCode.OK)

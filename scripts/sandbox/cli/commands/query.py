@@ -11,6 +11,7 @@ import duckdb
 import typer
 
 from sandbox.cli.common.options import Json
+from sandbox.cli.common.skipped import print_broken
 from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
@@ -21,7 +22,6 @@ from sandbox.report.text import text_table
 ABOUT = About(group="results", after="history", needs_engine=False)
 MOST_SHOWN = 1000
 """Rows of a printed table; JSON and CSV have all."""
-_MOST_SHOWN = 3
 _EXAMPLE = "try: make query SQL='select cell, avg(tps) from runs group by cell'"
 
 Columns = Mapping[str, Collection[str]]
@@ -60,14 +60,6 @@ def needed_parts(sql: str) -> set[Part]:
     """The parts to load in addition to those always loaded; a false match costs a little time, never an answer."""
     words = {word.lower() for word in re.findall(r"\w+", sql)}
     return {part for view, part in LATER.items() if view in words}
-
-
-def print_broken(broken: Mapping[str, str]) -> None:
-    """Reports on standard error what was skipped."""
-    for path, reason in list(broken.items())[:_MOST_SHOWN]:
-        print(f"skipped  {path}: {' '.join(reason.split())[:200]}", file=sys.stderr)
-    if len(broken) > _MOST_SHOWN:
-        print(f"skipped  and {len(broken) - _MOST_SHOWN} more", file=sys.stderr)
 
 
 def _only_statement(sql: str) -> duckdb.Statement:

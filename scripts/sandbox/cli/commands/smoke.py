@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.commands.matrix import run_resolved
 from sandbox.cli.common import completion
+from sandbox.cli.common.matrix_run import run_resolved
 from sandbox.cli.common.options import Json, chosen, need_profile
 from sandbox.cli.registry import About, as_typed
 from sandbox.core.errors import ExitCode, SandboxError

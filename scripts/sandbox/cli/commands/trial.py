@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sandbox.cli.commands.bench import BenchLine, bench_request
 from sandbox.cli.common import completion
+from sandbox.cli.common.measuring import BenchLine, bench_request
 from sandbox.cli.common.options import Json, Name, chosen
 from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.console import ProgressDisplay
