@@ -76,7 +76,7 @@ def matrix_file(folder: Path, profile: str = "mysql@9.7", assignment: str = "max
 
 
 def test_every_command_is_known_to_plan_or_not_to() -> None:
-    assert set(registry.names()) == OF_NO_STACK | set(PLANNING)
+    assert set(registry.COMMANDS.names()) == OF_NO_STACK | set(PLANNING)
 
 
 @pytest.mark.parametrize(
