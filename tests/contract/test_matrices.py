@@ -8,8 +8,8 @@ import pytest
 from contract.stacks import LIBRARY
 from sandbox.core.paths import yaml_files
 from sandbox.matrix.file import MATRICES, read_matrix
-from sandbox.matrix.resolve import load_of
-from sandbox.matrix.selection import make_experiment
+from sandbox.matrix.loads import with_load
+from sandbox.matrix.selection import select
 from sandbox.measure.in_client.sampler import STATUS
 from sandbox.profile.images import Availability
 from sandbox.profile.planner import make_plan
@@ -21,9 +21,9 @@ FILES = list(yaml_files(MATRICES).values())
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
     matrix = read_matrix(path)
-    for cell in make_experiment(matrix).cells:
+    for cell in select(matrix).cells:
         make_plan(cell.plan_request, LIBRARY, Availability(registry=lambda: True))
-        load_of(cell, matrix)
+        with_load(cell, matrix)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -58,7 +58,7 @@ def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
 def test_every_cell_of_join_joins() -> None:
     matrix = read_matrix(yaml_files(MATRICES)["join"])
     for cell in matrix.all_cells():
-        trial = load_of(cell, matrix).trial
+        trial = with_load(cell, matrix).load.trial
         assert trial and "join" in [step.name for step in trial.schedule.steps], cell.name
 
 

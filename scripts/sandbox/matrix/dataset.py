@@ -1,4 +1,4 @@
-"""The data of the stacks of an experiment: made once, kept as a snapshot, restored for every stack that starts."""
+"""The data of the stacks of a matrix: made once, kept as a snapshot, restored for every stack that starts."""
 
 import hashlib
 import json

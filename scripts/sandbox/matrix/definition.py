@@ -20,7 +20,7 @@ CANARY = "canary"
 """Name of the cell that repeats the baseline: any difference there is noise."""
 
 LARGEST_MATRIX = 2000
-"""Cells; more is a mistyped file, not an experiment."""
+"""Cells; more is a mistyped file, not a question."""
 
 Isolation = Literal["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]
 

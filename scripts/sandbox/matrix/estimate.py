@@ -1,17 +1,17 @@
 """How long a matrix takes, before it starts or resumes: its own schedule, added up from known durations."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from sandbox.matrix.dataset import needs_kept
-from sandbox.matrix.resolve import Resolved, StackSpec
+from sandbox.matrix.resolved import Estimate, ResolvedMatrix, StackSpec
 from sandbox.matrix.result_folder import runs_done, unfinished
-from sandbox.matrix.selection import ScheduledRun, schedule
+from sandbox.matrix.schedule import ScheduledRun, schedule
 from sandbox.measure.run import BenchRequest
 from sandbox.measure.trial.trial import TypicalTimes, trial_s
-from sandbox.record.manifest import Manifest
+from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.store import readable_results
 from sandbox.stack.engine import Docker
 
@@ -53,18 +53,7 @@ TYPICAL = {
 ELSE = Typical(4.0, 9.0, 9.0, TypicalTimes(7.0, 8.5))
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """The estimate for a matrix before it starts. ``seconds``: for the runs left.
-
-    ``resumes``: the unfinished result that it resumes, and how many of the runs that can run here are done there.
-    """
-
-    seconds: float
-    resumes: tuple[str, int] | None = None
-
-
-def estimate(resolved: Resolved, results: Path, docker: Docker, note: Callable[[str], None]) -> Estimate:
+def estimate(resolved: ResolvedMatrix, results: Path, docker: Docker, note: Callable[[str], None]) -> Estimate:
     """How long the runs left take on this host, and whether an unfinished result is resumed.
 
     ``note``: shows a line about a result that cannot be read.
@@ -77,57 +66,114 @@ def estimate(resolved: Resolved, results: Path, docker: Docker, note: Callable[[
         done = runs_done(earlier.manifest)
         seed = earlier.manifest.matrix.seed
     left = runs_left(resolved, seed, done)
-    pace = known_pace((manifest for _, manifest in known), resolved.host_class, resolved.has_trials)
-    beside_s = (data_s(resolved, docker) if left else 0.0) + overhead_s(resolved, left)
+    manifests = (manifest for _, manifest in known)
+    pace = known_pace(manifests, resolved.host_class, resolved.has_trials)
+    beside_s = overhead_s(resolved, left)
+    if left:
+        beside_s += data_s(resolved, docker)
     seconds = load_s(resolved, left) + pace * beside_s
+    if earlier is None:
+        return Estimate(seconds)
     done_here = len(runs_left(resolved, seed)) - len(left)
-    return Estimate(seconds, (earlier.path.name, done_here) if earlier is not None else None)
+    return Estimate(seconds, (earlier.path.name, done_here))
 
 
-def runs_left(resolved: Resolved, seed: int, done: Collection[str] = ()) -> list[ScheduledRun]:
-    """The runs left, in order; ``done``: names of runs, ``<cell>.<block>``."""
-    planned = schedule(resolved.experiment, resolved.blocks, seed, 0 if resolved.gate else 1)
-    return [run for run in planned if run.of.name not in resolved.skipped and run.name not in done]
+def runs_left(
+    resolved: ResolvedMatrix, seed: int, done: Collection[str] = (), blocks: int | None = None
+) -> list[ScheduledRun]:
+    """The runs left, in order.
+
+    ``done``: names of runs, ``<cell>.<block>``; ``blocks`` None: as many as the matrix has.
+    """
+    first = 0 if resolved.gate else 1
+    planned = schedule(resolved, blocks or resolved.blocks, seed, first)
+    return [run for run in planned if not run.of.skipped and run.name not in done]
 
 
-def data_s(resolved: Resolved, docker: Docker) -> float:
+def data_s(resolved: ResolvedMatrix, docker: Docker) -> float:
     """Seconds to make the data that this machine does not have yet."""
     stacks = {stack.dataset.key: stack for stack in resolved.runnable_stacks if stack.dataset}
-    missing = [(stack, made) for stack in stacks.values() if (made := stack.dataset) and not made.is_here(docker)]
-    return sum(keeping_s(made.loads, typical(stack)) for stack, made in missing)
-
-
-def load_s(resolved: Resolved, left: Collection[ScheduledRun]) -> float:
-    """Seconds of warm-up and measured load, as far as the clock ends them; a trial ends when its stack is whole."""
-    matrix, loads = resolved.experiment.matrix, [resolved.cells[run.of.name].load for run in left]
-    seconds = (matrix.warmup + (matrix.seconds if load.work_s is None else 0) for load in loads if not load.trial)
-    return float(sum(seconds))
-
-
-def overhead_s(resolved: Resolved, left: Sequence[ScheduledRun]) -> float:
-    """Seconds of everything else: starting stacks with their data, the overhead of runs, work to be done, trials."""
-    restarts = resolved.experiment.matrix.depth == "restart"
-    loads: dict[str, list[BenchRequest]] = {}
-    for run in left:
-        loads.setdefault(run.stack, []).append(resolved.cells[run.of.name].load)
-    kept = {stack: {need.prefix: need.key for need in needs_kept(benches)} for stack, benches in loads.items()}
-    data: dict[str, dict[str, str]] = {}
-    """By stack, the data that it has, by prefix."""
-    seconds, started, checked = 0.0, "", 0
-    for run in left:
-        load, stack = resolved.cells[run.of.name].load, resolved.stacks.get(run.stack)
-        key = f"{run.stack}.{run.block}" if restarts else run.stack
-        if (key != started) if restarts else (run.stack not in data):
-            cold = stack is not None and stack.dataset is None
-            lasts = typical(stack)
-            seconds, started = seconds + (lasts.cold_start_s if cold else lasts.start_s), key
-            data[run.stack] = {} if cold else dict(kept[run.stack])
-        seconds += _prepare_s(load, data[run.stack]) + (load.work_s or 0.0)
-        seconds += trial_s(load.trial, typical(stack).trial) if load.trial else 0.0
-        thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
-        seconds += RUN_OVERHEAD_S + thread_s * load.parameters.threads * (2 if load.parameters.warmup_s else 1)
-        seconds, checked = seconds + (HOST_CHECK_S if run.block != checked else 0), run.block
+    seconds = 0.0
+    for stack in stacks.values():
+        if stack.dataset and not stack.dataset.is_here(docker):
+            seconds += keeping_s(stack.dataset.loads, typical(stack))
     return seconds
+
+
+def load_s(resolved: ResolvedMatrix, left: Iterable[ScheduledRun]) -> float:
+    """Seconds of warm-up and measured load, as far as the clock ends them.
+
+    A trial ends when its stack is whole, and some workloads when their work is done.
+    """
+    seconds = 0
+    for run in left:
+        load = run.of.load
+        if load.trial:
+            continue
+        seconds += resolved.matrix.warmup
+        if load.work_s is None:
+            seconds += resolved.matrix.seconds
+    return float(seconds)
+
+
+def overhead_s(resolved: ResolvedMatrix, left: Sequence[ScheduledRun]) -> float:
+    """Seconds of everything else: starting stacks with their data, runs, work to be done, trials."""
+    starts = _Starts(resolved, left)
+    seconds = 0.0
+    checked = 0
+    for run in left:
+        stack = resolved.stacks.get(run.stack)
+        seconds += starts.start_s(run, stack)
+        seconds += _prepare_s(run.of.load, starts.data[run.stack])
+        seconds += _run_s(run.of.load, stack)
+        if run.block != checked:
+            seconds += HOST_CHECK_S
+            checked = run.block
+    return seconds
+
+
+class _Starts:
+    """Which stacks are up with which data, while runs are gone through in order."""
+
+    def __init__(self, resolved: ResolvedMatrix, left: Iterable[ScheduledRun]) -> None:
+        self._restarts = resolved.matrix.depth == "restart"
+        self._up = ""
+        """At depth ``restart``: the stack and the block that it was started for."""
+        loads: dict[str, list[BenchRequest]] = {}
+        for run in left:
+            loads.setdefault(run.stack, []).append(run.of.load)
+        self._kept = {
+            stack: {need.prefix: need.key for need in needs_kept(of_stack)} for stack, of_stack in loads.items()
+        }
+        self.data: dict[str, dict[str, str]] = {}
+        """By stack, the data that it has, by prefix."""
+
+    def start_s(self, run: ScheduledRun, stack: StackSpec | None) -> float:
+        """Seconds to start the stack of a run; 0 if it is up."""
+        if self._is_up(run):
+            return 0.0
+        self._up = f"{run.stack}.{run.block}"
+        takes = typical(stack)
+        if stack is not None and stack.dataset is None:
+            self.data[run.stack] = {}
+            return takes.cold_start_s
+        self.data[run.stack] = dict(self._kept[run.stack])
+        return takes.start_s
+
+    def _is_up(self, run: ScheduledRun) -> bool:
+        if self._restarts:
+            return self._up == f"{run.stack}.{run.block}"
+        return run.stack in self.data
+
+
+def _run_s(load: BenchRequest, stack: StackSpec | None) -> float:
+    """Seconds of one run beside its load and its data: work to be done, its trial, its threads."""
+    seconds = load.work_s or 0.0
+    if load.trial:
+        seconds += trial_s(load.trial, typical(stack).trial)
+    thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
+    phases = 2 if load.parameters.warmup_s else 1
+    return seconds + RUN_OVERHEAD_S + thread_s * load.parameters.threads * phases
 
 
 def typical(stack: StackSpec | None) -> Typical:
@@ -146,9 +192,11 @@ def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
     need = bench.data_need
     if need is None:
         return 0.0
-    seconds, there = need.rows / ROWS_PER_S, data.pop(need.prefix, None) == need.key
+    seconds = need.rows / ROWS_PER_S
+    there = data.pop(need.prefix, None) == need.key
     if bench.consumes_data:
-        return seconds * (2 if bench.parameters.warmup_s else 1)
+        phases = 2 if bench.parameters.warmup_s else 1
+        return seconds * phases
     data[need.prefix] = need.key
     return 0.0 if there else seconds
 
@@ -160,11 +208,23 @@ def known_pace(manifests: Iterable[Manifest], host_class: str, trials: bool) -> 
     ``manifests``: newest first; ``trials``: whether those of trials count, or those of benches. A figure of 0 or less
     is ignored: that matrix ended before all of its load.
     """
-    parts = (manifest.matrix for manifest in manifests)
-    ours = (part for part in parts if part and (part.host_class, part.trials) == (host_class, trials))
-    figures = ((part.overhead_s or 0.0, part.estimated_overhead_s or 0.0) for part in ours)
-    known = list(islice(((spent, estimated) for spent, estimated in figures if spent > 0 and estimated > 0), _PACED_BY))
+    ours = (part for part in _parts(manifests, host_class, trials) if _is_known(part))
+    known = list(islice(ours, _PACED_BY))
     if not known:
         return 1.0
-    spent_s, estimated_s = map(sum, zip(*known, strict=True))
+    spent_s = sum(part.overhead_s or 0.0 for part in known)
+    estimated_s = sum(part.estimated_overhead_s or 0.0 for part in known)
     return min(max(spent_s / estimated_s, _LEAST_PACE), _MOST_PACE)
+
+
+def _parts(manifests: Iterable[Manifest], host_class: str, trials: bool) -> Iterator[MatrixPart]:
+    for manifest in manifests:
+        part = manifest.matrix
+        if part and (part.host_class, part.trials) == (host_class, trials):
+            yield part
+
+
+def _is_known(part: MatrixPart) -> bool:
+    spent_s = part.overhead_s or 0.0
+    estimated_s = part.estimated_overhead_s or 0.0
+    return spent_s > 0 and estimated_s > 0

@@ -1,6 +1,7 @@
 """Finds and reads a matrix file; errors name file and line."""
 
 import shlex
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.paths import profile_folders, yaml_files
 from sandbox.core.yaml_lines import Place, line_of, refuse_repeated_keys
+from sandbox.judge.verdict import MOST_BLOCKS
 from sandbox.matrix.definition import Change, Expected, Matrix
 from sandbox.measure.run_checks import Condition
 from sandbox.profile.grammar import Term, parse, split_assignments
@@ -23,6 +25,13 @@ from sandbox.record.metrics import METRICS
 MATRICES = profile_folders("matrices")
 PARAMETERS = {"tables": "tables", "rows": "rows_per_table", "dist": "distribution", "rate": "rate_per_s"}
 """Key of a change → parameter of a load."""
+_BOUNDS = {
+    "seconds": (1, sys.maxsize),
+    "warmup": (0, sys.maxsize),
+    "blocks": (1, MOST_BLOCKS),
+    "trials": (1, MOST_BLOCKS),
+}
+"""The least and the most of each number that a command may change."""
 
 
 def matrix_path(word: str | None, folders: list[Path] = MATRICES) -> Path:
@@ -42,20 +51,60 @@ def read_matrix(path: Path) -> Matrix:
     tree, data = _parsed(path)
     if not isinstance(data, dict):
         raise _wrong(path, 1, "a matrix is a mapping: title, question, factors, baseline, …")
-    # By its name, where that is how it is known.
-    word = path.stem if yaml_files(MATRICES).get(path.stem) == path else shlex.quote(str(path))
+    command = f"make matrix MATRIX={_word_for(path)}"
     try:
-        matrix = Matrix.model_validate({**data, "name": path.stem, "command": f"make matrix MATRIX={word}"})
+        matrix = Matrix.model_validate({**data, "name": path.stem, "command": command})
     except ValidationError as problem:
         first = problem.errors()[0]
         loc = getattr(first.get("ctx", {}).get("error"), "place", first["loc"])
         place = ".".join(str(part) for part in first["loc"])
         text = _allowed(first)
-        raise _wrong(path, line_of(tree, loc), f"{place}: {text}" if place else text) from problem
+        if place:
+            text = f"{place}: {text}"
+        raise _wrong(path, line_of(tree, loc), text) from problem
     _check_metrics(matrix, path, tree)
     _check_trial_keys(matrix, path, tree)
     _check_words(matrix, path)
     return matrix
+
+
+def _word_for(path: Path) -> str:
+    """What MATRIX= takes for a file: its name, where that is how it is known, else its path."""
+    if yaml_files(MATRICES).get(path.stem) == path:
+        return path.stem
+    return shlex.quote(str(path))
+
+
+def adjusted(matrix: Matrix, given: Mapping[str, int | None]) -> Matrix:
+    """The matrix with numbers from the command line: seconds, warmup, blocks, trials.
+
+    None: as in the file. Raises SandboxError (exit 2) for a number out of bounds, or for BLOCKS and
+    TRIALS that contradict each other.
+    """
+    changes = {name: value for name, value in given.items() if value is not None}
+    for name, value in changes.items():
+        _refuse_out_of_bounds(matrix, name, value)
+    trials = changes.pop("trials", None)
+    if trials is not None and changes.setdefault("blocks", trials) != trials:
+        what = f"BLOCKS={changes['blocks']} and TRIALS={trials} contradict each other"
+        known = "TRIALS= is another word for BLOCKS="
+        raise SandboxError(what, known, f"try: {matrix.command} TRIALS={trials}")
+    return matrix.model_copy(update=changes)
+
+
+def _refuse_out_of_bounds(matrix: Matrix, name: str, value: int) -> None:
+    least, most = _BOUNDS[name]
+    if least <= value <= most:
+        return
+    if value < least:
+        bound = least
+        known = f"at least {least}"
+    else:
+        bound = most
+        known = f"at most {most}: exact tests take no more blocks"
+    variable = name.upper()
+    step = f"try: {matrix.command} {variable}={bound}"
+    raise SandboxError(f"{variable}={value} is not valid", known, step)
 
 
 def refused_at(path: Path, place: Place, error: SandboxError) -> SandboxError:
@@ -76,7 +125,9 @@ def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
         raise SandboxError(f"MATRIX={path} cannot be read", str(problem), f"try: ls -l {path}") from problem
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
-        raise _wrong(path, mark.line + 1 if mark else 1, getattr(problem, "problem", None) or str(problem)) from problem
+        line = mark.line + 1 if mark else 1
+        text = getattr(problem, "problem", None) or str(problem)
+        raise _wrong(path, line, text) from problem
 
 
 def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
@@ -85,21 +136,32 @@ def _check_metrics(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
             text = f"expected: there is no metric '{each.metric}'; {did_you_mean(each.metric, METRICS)}"
             raise _wrong(path, line_of(tree, ("expected", position, "metric")), text)
     for position, name in enumerate(matrix.metrics):
-        if name not in METRICS or name in matrix.metrics[:position]:
-            text = "it appears twice" if name in METRICS else f"there is no such metric; {did_you_mean(name, METRICS)}"
-            raise _wrong(path, line_of(tree, ("metrics", position)), f"metrics: '{name}': {text}")
+        line = line_of(tree, ("metrics", position))
+        if name not in METRICS:
+            text = f"there is no such metric; {did_you_mean(name, METRICS)}"
+            raise _wrong(path, line, f"metrics: '{name}': {text}")
+        if name in matrix.metrics[:position]:
+            raise _wrong(path, line, f"metrics: '{name}': it appears twice")
 
 
 def _check_trial_keys(matrix: Matrix, path: Path, tree: yaml.Node | None) -> None:
     """``target`` and ``load`` say nothing of cells without a fault: there they would be ignored."""
-    cells = list(matrix.all_cells())
     for place, change in changes_of(matrix):
-        for key in [key for key in ("target", "load", "transaction") if key in change.model_fields_set]:
-            _, *levels = place
-            concerned = [cell for cell in cells if not levels or cell.levels[str(levels[0])] == levels[1]]
-            if not any(cell.change.faults for cell in concerned):
+        for key in ("target", "load", "transaction"):
+            if key in change.model_fields_set and not _has_trial(matrix, place):
                 text = f"{key} applies only to trials; no cell here has faults"
                 raise _wrong(path, line_of(tree, (*place, key)), text)
+
+
+def _has_trial(matrix: Matrix, place: Place) -> bool:
+    """Whether some cell of a level is a trial; ``place`` of the common part: some cell at all."""
+    _, *chosen = place
+    for cell in matrix.all_cells():
+        if chosen and cell.levels[str(chosen[0])] != chosen[1]:
+            continue
+        if cell.change.faults:
+            return True
+    return False
 
 
 def _check_words(matrix: Matrix, path: Path) -> None:
@@ -189,8 +251,9 @@ def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], uses: Itera
     """
     used = frozenset[str]().union(*uses)
     for factor, levels in factors.items():
+        changed = {key for change in levels.values() for key in change.model_fields_set}
         for word, parameter in PARAMETERS.items():
-            if parameter not in used and any(word in change.model_fields_set for change in levels.values()):
+            if word in changed and parameter not in used:
                 what = f"no workload of this matrix uses {word}, which the factor {factor} changes"
                 known = "an option of a workload is a factor as option.<its name>: [<levels>]"
                 raise SandboxError(what, known, "try: make list WHAT=workloads")

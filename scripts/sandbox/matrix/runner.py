@@ -1,4 +1,4 @@
-"""Runs a resolved experiment: blocks in order, a record for each run as it ends; resumes where it stopped."""
+"""Runs a resolved matrix: blocks in order, a record for each run as it ends; resumes where it stopped."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +12,9 @@ from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.dataset import DatasetMaker
 from sandbox.matrix.definition import CANARY
 from sandbox.matrix.estimate import load_s, overhead_s, runs_left
-from sandbox.matrix.resolve import Resolved
+from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
-from sandbox.matrix.selection import ScheduledRun, schedule
+from sandbox.matrix.schedule import ScheduledRun, schedule
 from sandbox.matrix.stack_pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.measure import in_client
 from sandbox.measure.bench import execute, now
@@ -57,7 +57,7 @@ MatrixEvent = Event | Advance | MoreBlocks
 
 
 def run_matrix(
-    resolved: Resolved, stacks: StackPool, results: Path, on_event: Callable[[MatrixEvent], None]
+    resolved: ResolvedMatrix, stacks: StackPool, results: Path, on_event: Callable[[MatrixEvent], None]
 ) -> ResultFolder:
     """The finished result. Resumes what an earlier start left unfinished, unless ``afresh``.
 
@@ -81,17 +81,22 @@ class _Runner:
     """One matrix under way."""
 
     def __init__(
-        self, resolved: Resolved, stacks: StackPool, result: ResultFolder, on_event: Callable[[MatrixEvent], None]
+        self, resolved: ResolvedMatrix, stacks: StackPool, result: ResultFolder, on_event: Callable[[MatrixEvent], None]
     ) -> None:
-        self.resolved, self.stacks, self.result, self.on_event = resolved, stacks, result, on_event
+        self.resolved = resolved
+        self.stacks = stacks
+        self.result = result
+        self.on_event = on_event
         self.part = part = part_of(result)
         self.runs = self._every_run()
         self.done = runs_done(result.manifest) & {run.name for run in self.runs}
         self.checked = {check.block for check in part.host_checks}
-        self.stack_of_cell = {**resolved.experiment.stack_of, CANARY: CANARY}
-        pairs = [*part.comparisons, part.canary]
-        self.must_be_like = self.stack_of_cell | {each.cell: self.stack_of_cell[each.baseline] for each in pairs}
+        self.stack_of_cell = {cell.name: cell.stack for cell in resolved.cells.values()}
+        self.stack_of_cell[CANARY] = CANARY
+        self.must_be_like = dict(self.stack_of_cell)
         """By cell, the stack of what it is compared with; for a baseline its own, which may have been restarted."""
+        for each in [*part.comparisons, part.canary]:
+            self.must_be_like[each.cell] = self.stack_of_cell[each.baseline]
         self.variables: dict[str, Mapping[str, Mapping[str, str]]] = {}
         """By stack, the variables of its servers in its first good run."""
         self.machines: dict[str, Environment] = {}
@@ -106,26 +111,32 @@ class _Runner:
         self._compare_earlier()
         self._save_lost()
         left = [run for run in self.runs if run.name not in self.done]
-        if self.resolved.experiment.matrix.depth == "slices" and not self._all_up(left):
+        if self.resolved.matrix.depth == "slices" and not self._all_up(left):
             return
-        while self._all_run(left) and (left := self._more()):
-            pass
+        while self._all_run(left):
+            left = self._more()
+            if not left:
+                return
 
     def _save_lost(self) -> None:
         """A record for each missing run of a cell that ran at an earlier start and cannot now: the reason is in it."""
-        skipped, done = self.resolved.skipped, runs_done(self.result.manifest)
+        skipped = self.resolved.skipped
+        done = runs_done(self.result.manifest)
         begun = {cell.name for cell in self.part.cells if cell.name in skipped and not cell.skipped}
-        for run in schedule(self.resolved.experiment, self.part.blocks, self.part.seed):
+        for run in schedule(self.resolved, self.part.blocks, self.part.seed):
             if run.cell in begun and run.name not in done:
-                what, step = "its cell cannot run here any more", "try: make images"
-                self._without_stack(run, MachineError(what, skipped[run.cell], step), {}, None)
+                what = "its cell cannot run here any more"
+                error = MachineError(what, skipped[run.cell], "try: make images")
+                self._without_stack(run, error, {}, None)
 
     def _all_run(self, left: Sequence[ScheduledRun]) -> bool:
         """False if the environment ends a gate. A trial that measured the host is repeated, last in its block."""
-        ahead, again = list(left), set[str]()
+        ahead = list(left)
+        again: set[str] = set()
         while ahead:
             run = ahead.pop(0)
-            began, left_s = time.monotonic(), (len(self.runs) - len(self.done)) * self._pace_s() or None
+            began = time.monotonic()
+            left_s = (len(self.runs) - len(self.done)) * self._pace_s() or None
             self.on_event(Advance(len(self.done), len(self.runs), self.part.blocks, run, left_s))
             record = self._one(run)
             if record.status == "infra_error" and self.resolved.gate:
@@ -141,7 +152,9 @@ class _Runner:
 
     def _more(self) -> list[ScheduledRun]:
         """The runs of the blocks that a gate adds, on the stacks that are up."""
-        more = self.resolved.gate(self.result) if self.resolved.gate else 0
+        if self.resolved.gate is None:
+            return []
+        more = self.resolved.gate(self.result)
         before = self.part.blocks
         self.part = self.result.note(blocks=before + more)
         self.runs = self._every_run()
@@ -157,7 +170,7 @@ class _Runner:
 
     def _every_run(self) -> list[ScheduledRun]:
         """Every run of every block that can run here; more blocks only add to it."""
-        return runs_left(replace(self.resolved, blocks=self.part.blocks), self.part.seed)
+        return runs_left(self.resolved, self.part.seed, blocks=self.part.blocks)
 
     def note_overhead(self, wall_s: float) -> None:
         """Notes the overhead for the next estimate, only if this start has completed every run."""
@@ -206,7 +219,7 @@ class _Runner:
 
     def _ready(self, run: ScheduledRun) -> RunningStack:
         """The run's stack. At depth ``restart`` it is the only one up, and was started for this block."""
-        if self.resolved.experiment.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
+        if self.resolved.matrix.depth == "restart" and self.stack_of_block != (run.stack, run.block):
             self.stacks.discard_all()
             self.stack_of_block = (run.stack, run.block)
         return self.stacks.ready(run.stack)
@@ -216,15 +229,23 @@ class _Runner:
     ) -> Record:
         """The record of a run whose stack was unavailable, or had died before it; with the logs of what failed."""
         reason = death_message(dead) or f"{error.what}: {error.known}"
-        folder, files = self.result.start_run(run.cell, run.block), dict[str, str]()
+        folder = self.result.start_run(run.cell, run.block)
+        files: dict[str, str] = {}
         if isinstance(error, NotReadyError):
-            reason, files = error.what, {f"log_{error.node}": f"logs/{error.node}.log"}
-            (folder / "logs").mkdir()
-            (folder / "logs" / f"{error.node}.log").write_text("\n".join(error.log) + "\n", encoding="utf-8")
+            reason = error.what
+            files = _log_of_failed_start(error, folder)
         elif stack is not None:
             files = logs_of(stack, folder)
-        asked, name, profile = self._asked(run), self.result.path.name, run.of.change.expression
-        record = record_without_stack(asked, name, run.cell, run.block, profile, reason, now(), files)
+        record = record_without_stack(
+            self._asked(run),
+            self.result.path.name,
+            run.cell,
+            run.block,
+            run.of.change.expression,
+            reason,
+            now(),
+            files,
+        )
         self.result.save(record, frozenset())
         return record
 
@@ -273,8 +294,10 @@ class _Runner:
         baseline = self.must_be_like[record.cell]
         if baseline not in self.variables or record.status != "ok":
             return record
-        planned = [self.part.planned.get(name, {}) for name in (baseline, self.stack_of_cell[record.cell])]
-        wrong, _ = unasked(differences(self.variables[baseline], record.variables), *planned)
+        found = differences(self.variables[baseline], record.variables)
+        planned_of_baseline = self.part.planned.get(baseline, {})
+        planned = self.part.planned.get(self.stack_of_cell[record.cell], {})
+        wrong, _ = unasked(found, planned_of_baseline, planned)
         if not wrong:
             return record
         text = "; ".join(map(str, wrong[:3]))
@@ -288,7 +311,15 @@ class _Runner:
     def _asked(self, run: ScheduledRun) -> BenchRequest:
         """Its load: every variant of a block draws the same rows, another block others."""
         seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
-        return replace(self.resolved.cells[run.of.name].load, seed=seed)
+        return replace(run.of.load, seed=seed)
+
+
+def _log_of_failed_start(error: NotReadyError, folder: Path) -> dict[str, str]:
+    """Keeps the log of the node that did not get ready; returns its entry in the record's list of files."""
+    file = f"logs/{error.node}.log"
+    (folder / "logs").mkdir()
+    (folder / file).write_text("\n".join(error.log) + "\n", encoding="utf-8")
+    return {f"log_{error.node}": file}
 
 
 @dataclass
@@ -315,23 +346,27 @@ class _MatrixProgress:
 
 
 def start(
-    resolved: Resolved,
+    resolved: ResolvedMatrix,
     results: Path,
     on_event: Callable[[MatrixEvent], None],
     note: Callable[[str], None],
     progress: Callable[[], AbstractContextManager[OnEvent]],
 ) -> ResultFolder:
-    """Runs the experiment on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
+    """Runs the matrix on its own stacks. ``note``: shows a line that stays; ``progress``: shows a starting stack.
 
     Raises SandboxError: exit 130 on Ctrl-C, exit 4 if the environment ended it, with the number of saved runs.
     """
-    docker, at = Docker(), _MatrixProgress(on_event)
-    prefix = f"matrix-{resolved.experiment.key[:6]}"
+    docker = Docker()
+    at = _MatrixProgress(on_event)
+    prefix = f"matrix-{resolved.key[:6]}"
     starter = StackStarter(progress, docker)
     pool = StackPool(prefix, resolved.stacks, starter.up, starter.down)
     wait = "another command is running the same matrix; waiting for it"
     try:
-        with locked(f"matrix-{resolved.experiment.key}", lambda: note(wait), LOCK_PATIENCE_S), measuring(note):
+        with (
+            locked(f"matrix-{resolved.key}", lambda: note(wait), LOCK_PATIENCE_S),
+            measuring(note),
+        ):
             maker = DatasetMaker(f"{prefix}-data", at, note, progress, docker)
             starter.begin_alike(resolved.runnable_stacks, maker)
             return run_matrix(resolved, pool, results, at)

@@ -1,4 +1,4 @@
-"""The stacks of an experiment: brought up when first needed, discarded when they break, removed at the end."""
+"""The stacks of a matrix: brought up when first needed, discarded when they break, removed at the end."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox.core.errors import SandboxError, states
 from sandbox.matrix.dataset import DatasetMaker, first_start
-from sandbox.matrix.resolve import StackSpec
+from sandbox.matrix.resolved import StackSpec
 from sandbox.measure.save import save_logs
 from sandbox.profile.plan import Plan
 from sandbox.record.record import Record
@@ -27,7 +27,7 @@ _DEATH_S = 2.0
 
 @dataclass
 class StackPool:
-    """Stacks by their names in the experiment; on the engine one is called ``<prefix>-<name>``.
+    """Stacks by their names in the matrix; on the engine one is called ``<prefix>-<name>``.
 
     ``requests``: what ``bring_up`` makes each from.
     """
@@ -87,7 +87,7 @@ class StackPool:
 
 @dataclass
 class StackStarter:
-    """Starts the stacks of an experiment, as far as possible in one way, so that they differ only as asked for.
+    """Starts the stacks of a matrix, as far as possible in one way, so that they differ only as asked for.
 
     From kept data if possible, else all from base data directories, or all from scratch. ``progress``: shows a start.
     """

@@ -21,7 +21,7 @@ class CellPart(Part):
     levels: dict[str, str]
     profile: str
     variant: str = Field(validation_alias=AliasChoices("variant", "arm"), serialization_alias="arm")
-    """The stack that it runs on, by its name in the experiment; ``arm`` in the file."""
+    """The stack that it runs on, by its name in the matrix; ``arm`` in the file."""
     skipped: str | None = None
 
 

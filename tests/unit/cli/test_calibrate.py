@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from sandbox.cli.commands import calibrate
-from sandbox.cli.commands.calibrate import a_against_a
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.judge.calibration import Calibration
-from sandbox.matrix.selection import schedule
+from sandbox.matrix.calibrate import a_against_a
+from sandbox.matrix.schedule import schedule
 from sandbox.measure.machine import calibration_path, change_calibration, read_calibration
+from unit.matrix.resolved import resolved
 
-LOAD = ("oltp_read_only", 8, 5, 1)
+LOAD = ("oltp_read_only", 8, 5, 1, 24)
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +21,7 @@ def _a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_each_block_is_a_pair_of_the_same_in_random_order() -> None:
-    runs = schedule(a_against_a("mysql@9.7", *LOAD), 24, 7)
+    runs = schedule(resolved(a_against_a("mysql@9.7", *LOAD)), 24, 7)
     pairs = [tuple(run.cell for run in runs[i : i + 2]) for i in range(0, 48, 2)]
     assert len(runs) == 48 and {frozenset(pair) for pair in pairs} == {frozenset(("variant-A", "canary"))}
     assert len(set(pairs)) == 2, "the order never changed"
@@ -43,5 +44,5 @@ def test_a_broken_cache_is_no_calibration() -> None:
 def test_a_mistyped_profile_is_refused_as_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "run_resolved", lambda *_: pytest.fail("it began"))
     with pytest.raises(SandboxError, match="unknown term 'mysqll") as refused:
-        calibrate.run(a_against_a("mysqll@9.7", *LOAD), 24, as_json=False)
+        calibrate.run(a_against_a("mysqll@9.7", *LOAD), as_json=False)
     assert refused.value.exit_code is ExitCode.BAD_INPUT

@@ -6,15 +6,18 @@ from itertools import groupby
 
 import pytest
 
-from sandbox.cli.common.matrix_run import MatrixLine
+from sandbox.cli.common.matrix_line import MatrixLine
 from sandbox.cli.common.measuring import BenchLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second
 from sandbox.matrix.definition import Cell, Change
+from sandbox.matrix.resolved import ResolvedCell
 from sandbox.matrix.runner import Advance
-from sandbox.matrix.selection import ScheduledRun
+from sandbox.matrix.schedule import ScheduledRun
+from unit.matrix.resolved import no_load
 
-CELL = Cell({"threads": "4"}, Change(profile="mysql", threads=4))
+CHOSEN = Cell({"threads": "4"}, Change(profile="mysql", threads=4))
+CELL = ResolvedCell(CHOSEN.levels, CHOSEN.change, no_load(CHOSEN), "variant1")
 ADVANCE = Advance(11, 99, 9, ScheduledRun(2, "threads-4", CELL, "variant1"), 612.0)
 SECOND = Second("measure", 3, 4, 1000.0, 20000.0, 14000.0, 4000.0, 7.5, 0.0, 0.0, 0)
 ERASE_LINE, SHOW_CURSOR, UP = "\x1b[2K", "\x1b[?25h", "\x1b[1A"

@@ -1,7 +1,6 @@
 """A matrix or calibration that was interrupted, or came to nothing, says so as one; no engine is asked."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,21 +8,23 @@ from typing import Any
 import pytest
 
 from sandbox.cli.commands import calibrate, matrix
-from sandbox.cli.commands.calibrate import a_against_a
-from sandbox.cli.common import matrix_run
+from sandbox.cli.common import run_matrix
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
-from sandbox.matrix import estimate, resolve, runner
+from sandbox.matrix import estimate, fit, resolve, runner
+from sandbox.matrix.calibrate import a_against_a
 from sandbox.matrix.file import read_matrix
-from sandbox.matrix.resolve import Plans, Resolved, resolve_file
+from sandbox.matrix.fit import Plans
+from sandbox.matrix.resolve import resolve_file
+from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.runner import Advance
-from sandbox.matrix.selection import schedule
+from sandbox.matrix.schedule import schedule
 from sandbox.matrix.stack_pool import StackStarter
 from sandbox.measure.machine import calibration_path
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.stack.planning import offline_plan
 from sandbox.stack.snapshots.background import somebody_measures
 
-A_AGAINST_A = a_against_a("mysql@9.7", "oltp_read_only", 8, 5, 1)
+A_AGAINST_A = a_against_a("mysql@9.7", "oltp_read_only", 8, 5, 1, pairs=6)
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +32,14 @@ def _no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
-    monkeypatch.setattr(resolve, "planned", offline_plan)
+    monkeypatch.setattr(fit, "planned", offline_plan)
     monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: None)  # or it makes the data of a real server
 
 
-def a_calibration() -> Resolved:
+def a_calibration() -> ResolvedMatrix:
     """Six pairs."""
-    return replace(resolve.resolve(A_AGAINST_A), blocks=6)
+    return resolve.resolve(A_AGAINST_A)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_wherever_it_is_interrupted_it_says_how_to_go_on(
 
     monkeypatch.setattr(runner, "run_matrix", stopped)
     with pytest.raises(SandboxError) as caught:
-        matrix_run.run_resolved(a_calibration())
+        run_matrix.run_resolved(a_calibration())
     assert caught.value.exit_code is ExitCode.INTERRUPTED
     assert caught.value.lines() == [
         "interrupted before the first run",
@@ -66,18 +67,18 @@ def test_no_snapshot_is_taken_while_a_matrix_runs(monkeypatch: pytest.MonkeyPatc
     seen: list[bool] = []
     monkeypatch.setattr(StackStarter, "begin_alike", lambda *_: seen.append(somebody_measures()))
     monkeypatch.setattr(runner, "run_matrix", lambda *_: seen.append(somebody_measures()))
-    matrix_run.run_resolved(a_calibration())
+    run_matrix.run_resolved(a_calibration())
     assert seen == [True, True] and not somebody_measures()
 
 
 def test_an_engine_that_went_away_says_what_is_saved_and_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(resolved: Resolved, _stacks: Any, _results: Any, tell: Any) -> None:
-        tell(Advance(3, 18, 6, schedule(resolved.experiment, 6, 1)[3], None))
+    def gone(resolved: ResolvedMatrix, _stacks: Any, _results: Any, tell: Any) -> None:
+        tell(Advance(3, 18, 6, schedule(resolved, 6, 1)[3], None))
         raise MachineError("the Docker engine does not answer", "no socket", "try: make doctor")
 
     monkeypatch.setattr(runner, "run_matrix", gone)
     with pytest.raises(SandboxError) as caught:
-        matrix_run.run_resolved(a_calibration())
+        run_matrix.run_resolved(a_calibration())
     assert caught.value.lines() == [
         "the Docker engine does not answer",
         "no socket; 3 of 18 runs are saved",
@@ -92,7 +93,7 @@ def test_a_calibration_without_a_good_pair_leaves_what_is_known(
     monkeypatch.setattr(Plans, "reason", lambda *_: None)
     monkeypatch.setattr(calibrate, "run_resolved", lambda _: empty)
     with pytest.raises(SandboxError, match="0 pairs of the calibration are usable") as refused:
-        calibrate.run(A_AGAINST_A, 24, as_json=False)
+        calibrate.run(A_AGAINST_A, as_json=False)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
     assert not calibration_path().exists()
 
@@ -129,7 +130,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
     path = tmp_path / "mine.yaml"
     path.write_text(MATRIX)
-    monkeypatch.setattr(matrix_run, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(run_matrix, "RESULTS", tmp_path / "results")
     lose(monkeypatch, {})
     monkeypatch.setattr(runner, "run_matrix", stopped)
     return str(path)
@@ -169,7 +170,7 @@ def test_trials_are_the_blocks_of_a_matrix_with_faults(
 @pytest.mark.usefixtures("mine")
 def test_a_calibration_begins_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SandboxError):
-        matrix_run.run_resolved(a_calibration())
+        run_matrix.run_resolved(a_calibration())
     assert capsys.readouterr().err.startswith("matrix  A/A calibration; about ")
 
 
@@ -221,19 +222,19 @@ def test_the_next_step_takes_a_shipped_matrix_by_its_name() -> None:
 def test_a_calibration_that_cannot_run_here_says_what_would(monkeypatch: pytest.MonkeyPatch) -> None:
     lose(monkeypatch, {"variant-A": "not available here: x:1"})
     with pytest.raises(SandboxError) as refused:
-        calibrate.run(A_AGAINST_A, 24, as_json=False)
-    profile = A_AGAINST_A.canary_of.change.expression
+        calibrate.run(A_AGAINST_A, as_json=False)
+    profile = A_AGAINST_A.cells[0].change.expression
     assert refused.value.next_step == f"try: make plan PROFILE={profile}   (shows its images)"
 
 
 def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
     monkeypatch: pytest.MonkeyPatch, mine: str
 ) -> None:
-    made = resolved_file(Path(mine)).experiment
+    made = resolved_file(Path(mine))
     baselines = [each.baseline for each in made.comparisons]
     lost = {made.canary_of.name: "not available here: x:1"}
     lose(monkeypatch, lost)
-    here = resolved_file(Path(mine)).experiment
+    here = resolved_file(Path(mine))
     assert here.canary_of.name in baselines and here.canary_of.name not in lost
     assert here.key != made.key, "a result with another canary is not resumed"
     with pytest.raises(SandboxError, match="interrupted"):
@@ -243,7 +244,7 @@ def test_a_baseline_that_cannot_run_here_takes_only_its_own_comparisons_along(
         run_typed(mine)
 
 
-def resolved_file(path: Path) -> Resolved:
+def resolved_file(path: Path) -> ResolvedMatrix:
     """A matrix file, resolved."""
     return resolve_file(read_matrix(path), path, None)
 
@@ -256,7 +257,7 @@ def test_only_what_a_cell_asks_for_is_a_reason_to_skip_it(monkeypatch: pytest.Mo
         def planned(_: Any) -> None:
             raise SandboxError("no", "why", "try: x", code)
 
-        monkeypatch.setattr(resolve, "planned", planned)
+        monkeypatch.setattr(fit, "planned", planned)
 
     refusing(ExitCode.BAD_INPUT)
     assert set(resolved_file(path).skipped.values()) == {"no: why"}
@@ -273,7 +274,7 @@ def test_every_stack_is_planned_once(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         return offline_plan(request)
 
     path.write_text(MATRIX)
-    monkeypatch.setattr(resolve, "planned", planned)
+    monkeypatch.setattr(fit, "planned", planned)
     resolved_file(path)
     assert len(asked) == len(set(asked))
 

@@ -18,11 +18,11 @@ from sandbox.cli.registry import options_of, variable_of
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import CHECKOUT
 from sandbox.judge.calibration import kind_of_canary
-from sandbox.matrix import resolve
+from sandbox.matrix import fit, resolve
+from sandbox.matrix import smoke as smoke_matrix
 from sandbox.matrix.definition import Change
-from sandbox.matrix.resolve import Resolved
+from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.result_folder import part_of
-from sandbox.matrix.selection import Experiment
 from sandbox.measure.machine import change_calibration, read_calibration
 from sandbox.record.manifest import Manifest
 from sandbox.record.record import Record
@@ -36,7 +36,7 @@ IDENTITY = "sha256:" + "a" * 64
 
 def options(workload: str = "oltp_read_only", **changed: Any) -> dict[str, Any]:
     """The options of a comparison of one profile with itself."""
-    load = Change(workload=workload, threads=2, rows=1000, tables=smoke.TABLES)
+    load = Change(workload=workload, threads=2, rows=1000, tables=smoke_matrix.TABLES)
     return {"profile": "mysql", "base": NONE, "head": NONE, "load": load, "seed": None, "as_json": False, **changed}
 
 
@@ -52,17 +52,17 @@ class Host:
         self.folder = folder
         self.ready: list[Sequence[Record]] = []
         self.seeds: list[int | None] = []
-        self.experiments: list[Experiment] = []
+        self.matrices: list[ResolvedMatrix] = []
         self.images: list[str] = []
         self.volumes: set[str] = set()
         self.added: list[int] = []
         """Blocks that the gate asked for."""
 
-    def run(self, resolved: Resolved) -> ResultFolder:
+    def run(self, resolved: ResolvedMatrix) -> ResultFolder:
         """A look, and what the gate adds to it."""
         blocks, gate = resolved.blocks, resolved.gate
         assert (blocks, resolved.afresh) == (BLOCKS, True) and gate
-        self.experiments.append(resolved.experiment)
+        self.matrices.append(resolved)
         self.seeds.append(resolved.seed)
         sample = look()
         manifest = Manifest(
@@ -101,9 +101,9 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Host(tmp_path / "results")
     monkeypatch.setattr(smoke, "run_resolved", made.run)
-    monkeypatch.setattr(smoke, "image_override", made.given)
-    monkeypatch.setattr(smoke, "volumes_of", lambda *_: made.volumes)
-    monkeypatch.setattr(resolve, "planned", lambda request: plan(request.profile, image=request.image))
+    monkeypatch.setattr(smoke_matrix, "image_override", made.given)
+    monkeypatch.setattr(smoke_matrix, "volumes_of", lambda *_: made.volumes)
+    monkeypatch.setattr(fit, "planned", lambda request: plan(request.profile, image=request.image))
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
     return made
@@ -158,7 +158,7 @@ def test_an_inconclusive_look_goes_on_for_eight_blocks_on_the_same_stacks_and_no
 ) -> None:
     host.ready = twice(0.97, 1, 0.05)
     assert smoke.run(**options()) == ExitCode.UNKNOWN
-    assert host.added == [BLOCKS] and len(host.experiments) == 1
+    assert host.added == [BLOCKS] and len(host.matrices) == 1
     printed = capsys.readouterr()
     assert "### First look, 16 blocks" in printed.out
     assert [line for line in printed.err.splitlines() if line.startswith("smoke  Inconclusive: ")]
@@ -213,8 +213,8 @@ def test_images_are_resolved_before_anything_starts_and_kept_to_the_end(host: Ho
     host.ready = [same(0.6), same(0.6)]
     assert smoke.run(**options(base=side(image="a:1"), head=side(image="b.tar"))) == ExitCode.FAILED
     assert host.images == ["BASE_IMAGE=a:1", "HEAD_IMAGE=b.tar", "end of HEAD_IMAGE", "end of BASE_IMAGE"]
-    for experiment in host.experiments:
-        assert {cell.change.image for cell in experiment.cells} == {IDENTITY}
+    for each in host.matrices:
+        assert {cell.change.image for cell in each.cells.values()} == {IDENTITY}
 
 
 def test_a_volume_without_a_place_is_refused(host: Host) -> None:
@@ -222,7 +222,7 @@ def test_a_volume_without_a_place_is_refused(host: Host) -> None:
     with pytest.raises(SandboxError, match="declares a volume") as refused:
         smoke.run(**options(head=side(image="b:1")))
     assert refused.value.exit_code is ExitCode.ENVIRONMENT and "/var/lib/other" in refused.value.known
-    assert not host.experiments
+    assert not host.matrices
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_what_cannot_work_is_refused_before_anything_starts(
 ) -> None:
     with pytest.raises(SandboxError, match=what) as refused:
         smoke.run(**given)
-    assert refused.value.exit_code is code and not host.experiments
+    assert refused.value.exit_code is code and not host.matrices
 
 
 def test_an_interrupted_gate_begins_afresh(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +283,7 @@ def test_both_names_of_a_sides_profile_say_the_same() -> None:
 
 def test_a_side_is_named_in_the_users_words() -> None:
     given = side(profile="mysql", set=["a=1"], cpus="0.5", image="b:1")
-    assert smoke.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
+    assert smoke_matrix.asked(given) == "`mysql` `IMAGE=b:1` `SET=a=1` `CPUS=0.5`"
 
 
 def test_the_workflow_calls_it_with_options_that_it_has() -> None:

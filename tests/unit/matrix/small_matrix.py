@@ -12,7 +12,7 @@ from sandbox.load.common.workload import Parameters
 from sandbox.matrix import runner as module
 from sandbox.matrix.definition import Cell, Matrix
 from sandbox.matrix.runner import MatrixEvent, run_matrix
-from sandbox.matrix.selection import Experiment, make_experiment
+from sandbox.matrix.selection import Selection, select
 from sandbox.matrix.stack_pool import StackPool
 from sandbox.measure.run import BenchRequest
 from sandbox.profile.plan import PlanRequest
@@ -25,7 +25,7 @@ from unit.matrix.resolved import resolved
 WORKLOADS = [Path(__file__).parents[3] / "profiles" / "workloads"]
 
 
-def experiment(depth: str = "slices") -> Experiment:
+def selection(depth: str = "slices") -> Selection:
     """Two stacks by two levels, and the canary."""
     data = {
         "name": "small",
@@ -36,7 +36,7 @@ def experiment(depth: str = "slices") -> Experiment:
         "baseline": {"rewriter": "off"},
         "depth": depth,
     }
-    return make_experiment(Matrix.model_validate(data))
+    return select(Matrix.model_validate(data))
 
 
 def load_of(cell: Cell) -> BenchRequest:
@@ -66,7 +66,7 @@ class Engine:
 def run(tmp_path: Path, engine: Engine, blocks: int = 2, **changed: Any) -> tuple[ResultFolder, list[MatrixEvent]]:
     """Runs the matrix on a host that is always the same; its result and events."""
     events: list[MatrixEvent] = []
-    plan = changed.pop("experiment", experiment())
+    plan = changed.pop("selection", selection())
     check = changed.pop("host_check", lambda *_: {"cpu_turns": 1000, "fsync_ms": 1.0})
     asked = resolved(plan, load_of, blocks, **changed)
     requests = {name: PlanRequest("mysql@9.7") for name in asked.stacks}

@@ -7,8 +7,12 @@ import pytest
 from pydantic import ValidationError
 
 from sandbox.core.errors import SandboxError
-from sandbox.matrix.definition import Matrix
-from sandbox.matrix.selection import make_experiment
+from sandbox.matrix.definition import Cell, Matrix
+from sandbox.matrix.selection import comparisons_of, select
+from sandbox.measure.run import BenchRequest, TrialRequest
+from sandbox.measure.trial.schedule import Schedule, Step
+from sandbox.profile.plan import UserFile
+from unit.matrix.resolved import no_load, resolved
 
 REWRITE: dict[str, Any] = {
     "name": "rewrite",
@@ -75,7 +79,7 @@ def test_a_cell_with_a_fault_has_a_stack_of_its_own() -> None:
     keys = {cell.name: cell.stack_key for cell in made.all_cells()}
     assert keys["fault-none.threads-1"] == keys["fault-none.threads-4"]
     assert len(set(keys.values())) == 1 + 4
-    stacks = make_experiment(made).stack_of
+    stacks = {cell.name: cell.stack for cell in resolved(select(made)).cells.values()}
     assert len({stacks[name] for name in stacks if "none" not in name}) == 4
 
 
@@ -121,9 +125,26 @@ def test_a_matrix_with_faults_needs_a_fresh_stack_for_each_trial(depth: str | No
 
 
 def test_another_file_of_the_users_own_is_another_plan() -> None:
-    made = make_experiment(matrix())
-    keys = {replace(made, own_files=files).key for files in ({}, {"a.sql": "1"}, {"a.sql": "2"})}
-    assert len(keys) == 3
+    def key(file: UserFile | None) -> str:
+        def load_of(cell: Cell) -> BenchRequest:
+            load = no_load(cell)
+            return replace(load, workload=replace(load.workload, file=file))
+
+        return resolved(select(matrix()), load_of).key
+
+    files = (None, UserFile("a.sql", "SELECT 1", "1"), UserFile("a.sql", "SELECT 2", "2"))
+    assert len({key(file) for file in files}) == 3
+
+
+def test_a_fault_profile_that_has_changed_is_another_plan() -> None:
+    def key(at_s: int) -> str:
+        def load_of(cell: Cell) -> BenchRequest:
+            trial = TrialRequest(Schedule(steps=[Step(at_s=at_s, fault="hang", for_s=20)]))
+            return replace(no_load(cell), trial=trial)
+
+        return resolved(select(matrix(**FAILOVER)), load_of).key
+
+    assert key(10) == key(10) != key(11)
 
 
 def test_excluded_combinations_are_no_cells() -> None:
@@ -155,16 +176,16 @@ def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -
 
 
 def test_every_cell_is_compared_with_the_baseline_at_its_own_level() -> None:
-    made = make_experiment(matrix())
+    made = resolved(select(matrix()))
     assert [(each.cell, each.baseline) for each in made.comparisons] == [
         (f"rewriter-on.threads-{threads}", f"rewriter-off.threads-{threads}") for threads in (1, 16, 64)
     ]
-    assert made.tests_without(()) == 6
+    assert made.tests == 6
     assert (made.canary.cell, made.canary.baseline) == ("canary", "rewriter-off.threads-16")
 
 
 def test_only_leaves_levels_out_and_keeps_the_baseline() -> None:
-    made = make_experiment(matrix(), "threads=1,64 rewriter=on")
+    made = select(matrix(), "threads=1,64 rewriter=on")
     assert [cell.name for cell in made.cells] == [
         "rewriter-off.threads-1", "rewriter-off.threads-64", "rewriter-on.threads-1", "rewriter-on.threads-64",
     ]  # fmt: skip
@@ -187,7 +208,7 @@ PROXIES: dict[str, Any] = {
 
 
 def test_only_names_a_level_in_another_version() -> None:
-    made = make_experiment(matrix(**PROXIES), "proxy=proxysql,proxysql@2.7.2 server=gr@8.4,mariadb threads=64")
+    made = select(matrix(**PROXIES), "proxy=proxysql,proxysql@2.7.2 server=gr@8.4,mariadb threads=64")
     assert {cell.change.expression for cell in made.cells} == {
         "gr3@8.4", "gr3@8.4+proxysql+multiplexing+fast-forward", "gr3@8.4+proxysql@2.7.2+multiplexing+fast-forward",
         "mariadb@11.8",
@@ -195,7 +216,7 @@ def test_only_names_a_level_in_another_version() -> None:
     assert made.left_out == {"proxy": ["haproxy"], "server": ["gr"], "threads": ["1"]}
     versioned = next(cell for cell in made.cells if "proxysql@2.7.2" in cell.levels.values())
     assert versioned.name == "proxy-proxysql-2-7-2.server-gr-8-4.threads-64"
-    assert made.matrix.conditions_of(versioned) and ("gr" in str(made.comparisons))
+    assert made.matrix.conditions_of(versioned) and ("gr" in str(comparisons_of(made.matrix, made.cells)))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +230,7 @@ def test_only_names_a_level_in_another_version() -> None:
 )
 def test_a_version_that_no_level_can_have_is_refused(only: str, message: str) -> None:
     with pytest.raises(SandboxError, match=message) as refused:
-        make_experiment(matrix(**PROXIES), only)
+        select(matrix(**PROXIES), only)
     assert len(refused.value.lines()) == 3
 
 
@@ -224,20 +245,20 @@ def test_a_version_that_no_level_can_have_is_refused(only: str, message: str) ->
 )
 def test_only_with_what_there_is_none_of_is_refused(only: str, known: str) -> None:
     with pytest.raises(SandboxError) as refused:
-        make_experiment(matrix(), only)
+        select(matrix(), only)
     assert known in refused.value.known and len(refused.value.lines()) == 3
 
 
 def test_a_matrix_of_baselines_alone_is_refused() -> None:
     with pytest.raises(SandboxError, match="nothing to compare"):
-        make_experiment(matrix(), "rewriter=off")
+        select(matrix(), "rewriter=off")
 
 
 def test_the_same_plan_has_the_same_key_whatever_it_is_called() -> None:
-    key = make_experiment(matrix()).key
-    assert make_experiment(matrix(title="Another", blocks=8)).key == key
-    assert make_experiment(matrix(seconds=5)).key != key
-    assert make_experiment(matrix(), "threads=1").key != key
+    key = resolved(select(matrix())).key
+    assert resolved(select(matrix(title="Another")), blocks=8).key == key
+    assert resolved(select(matrix(seconds=5))).key != key
+    assert resolved(select(matrix(), "threads=1")).key != key
 
 
 FLOOR = {"metric": "tps", "between": [1, 2], "because": "a floor"}
@@ -245,7 +266,7 @@ FLOOR = {"metric": "tps", "between": [1, 2], "because": "a floor"}
 
 def test_an_expectation_of_a_level_holds_for_its_other_versions() -> None:
     given = PROXIES | {"expected": [{**FLOOR, "where": {"proxy": "proxysql", "threads": 64}}]}
-    made = make_experiment(matrix(**given), "proxy=proxysql@2.7.2 server=gr threads=64")
+    made = select(matrix(**given), "proxy=proxysql@2.7.2 server=gr threads=64")
     (each,) = made.matrix.expected
     assert each.where == {"proxy": ["proxysql", "proxysql@2.7.2"], "threads": ["64"]}
 
@@ -253,7 +274,7 @@ def test_an_expectation_of_a_level_holds_for_its_other_versions() -> None:
 def test_an_expectation_does_not_change_the_plan() -> None:
     """So that a result can be resumed, with what was expected when it began."""
     given = PROXIES | {"expected": [{**FLOOR, "where": {"threads": 64}}]}
-    assert make_experiment(matrix(**given)).key == make_experiment(matrix(**PROXIES)).key
+    assert resolved(select(matrix(**given))).key == resolved(select(matrix(**PROXIES))).key
 
 
 @pytest.mark.parametrize(
@@ -270,3 +291,14 @@ def test_an_expectation_does_not_change_the_plan() -> None:
 def test_an_expectation_of_nothing_or_of_two_things_is_refused(expected: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         matrix(**PROXIES | {"expected": expected})
+
+
+def test_a_matrix_file_may_ask_for_an_image_and_is_adjusted_as_before() -> None:
+    data = {
+        "name": "x", "title": "x", "question": "x?", "common": {"profile": "mysql"},
+        "factors": {"image": ["mine:1", "mine:2"]}, "baseline": {"image": "mine:1"},
+    }  # fmt: skip
+    matrix = Matrix.model_validate(data)
+    assert [cell.change.image for cell in matrix.all_cells()] == ["mine:1", "mine:2"]
+    assert len({cell.stack_key for cell in matrix.all_cells()}) == 2
+    assert matrix.adjustment == "Benjamini-Hochberg"

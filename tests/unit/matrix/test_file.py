@@ -6,8 +6,8 @@ import pytest
 
 from sandbox.core.errors import SandboxError
 from sandbox.matrix.file import matrix_path, read_matrix
-from sandbox.matrix.resolve import loads_of_file
-from sandbox.matrix.selection import make_experiment
+from sandbox.matrix.loads import cells_of_file
+from sandbox.matrix.selection import select
 
 GOOD = """\
 title: T
@@ -141,7 +141,7 @@ def test_a_load_that_there_is_none_of_is_reported_with_file_and_line(
 ) -> None:
     path = write(tmp_path, GOOD.replace(old, new))
     with pytest.raises(SandboxError) as refused:
-        loads_of_file(make_experiment(read_matrix(path)), path)
+        cells_of_file(select(read_matrix(path)), path)
     assert refused.value.what.startswith(f"{path}:{line}: {message}")
     assert refused.value.next_step == f"try: make matrix MATRIX={path} PLAN=1   (after fixing the file)"
     assert refused.value.exit_code == 2

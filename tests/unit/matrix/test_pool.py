@@ -1,4 +1,4 @@
-"""The stacks of an experiment: what they start from, when one is broken, and that none is left."""
+"""The stacks of a matrix: what they start from, when one is broken, and that none is left."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ import pytest
 from sandbox.core.errors import MachineError
 from sandbox.matrix import stack_pool
 from sandbox.matrix.dataset import Dataset, DatasetMaker, dataset_of
-from sandbox.matrix.resolve import StackSpec
+from sandbox.matrix.resolved import StackSpec
 from sandbox.matrix.stack_pool import StackPool, StackStarter, is_broken
 from sandbox.measure.run_checks import Condition, condition_met, verdict
 from sandbox.profile.plan import PlanRequest

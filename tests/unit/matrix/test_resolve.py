@@ -8,11 +8,11 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.judge.verdict import FEWEST_TRIALS
-from sandbox.matrix import resolve
+from sandbox.matrix import fit, loads, resolve
 from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.file import read_matrix
-from sandbox.matrix.resolve import Resolved
-from sandbox.matrix.selection import schedule
+from sandbox.matrix.resolved import ResolvedMatrix
+from sandbox.matrix.schedule import schedule
 from sandbox.measure.trial.schedule import FAULTS as FAULT_FOLDERS
 from sandbox.measure.trial.schedule import scenario_of
 from sandbox.profile.plan import Plan, PlanRequest
@@ -32,12 +32,12 @@ baseline: {commits: relaxed}
 
 @pytest.fixture(autouse=True)
 def _no_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "planned", offline_plan)
+    monkeypatch.setattr(fit, "planned", offline_plan)
     monkeypatch.setattr(resolve, "engine_facts", lambda _: None)
     monkeypatch.setattr(resolve, "host_class", lambda _: "here")
 
 
-def resolved(tmp_path: Path, factor: str) -> Resolved:
+def resolved(tmp_path: Path, factor: str) -> ResolvedMatrix:
     path = tmp_path / "data.yaml"
     path.write_text(MATRIX.replace("FACTOR", factor))
     return resolve.resolve_file(read_matrix(path), path, None)
@@ -58,9 +58,9 @@ def resolved(tmp_path: Path, factor: str) -> Resolved:
     ],
 )
 def test_stacks_are_as_many_as_need_be(tmp_path: Path, factor: str, stacks: int) -> None:
-    made = resolved(tmp_path, factor).experiment
-    assert len(set(made.stack_of.values())) == stacks
-    assert made.canary_of in made.cells and len(made.comparisons) == len(made.cells) / 2
+    made = resolved(tmp_path, factor)
+    assert len({cell.stack for cell in made.cells.values()}) == stacks
+    assert made.canary_of in made.cells.values() and len(made.comparisons) == len(made.cells) / 2
 
 
 def knows(series: str) -> Callable[[PlanRequest], Plan]:
@@ -80,7 +80,7 @@ def knows(series: str) -> Callable[[PlanRequest], Plan]:
 def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolve, "planned", knows("none"))
+    monkeypatch.setattr(fit, "planned", knows("none"))
     with pytest.raises(SandboxError, match="has no variable 'max_conections'") as refused:
         resolved(tmp_path, "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7, set: max_conections=5}}")
     assert refused.value.exit_code is ExitCode.BAD_INPUT
@@ -90,7 +90,7 @@ def test_a_variable_that_no_server_of_its_level_knows_is_a_mistake_in_the_file(
 def test_a_variable_that_came_with_a_version_skips_the_cells_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolve, "planned", knows("9.7"))
+    monkeypatch.setattr(fit, "planned", knows("9.7"))
     path = tmp_path / "data.yaml"
     common = MATRIX.replace("rows: 1000}", "rows: 1000, set: max_conections=5}")
     path.write_text(common.replace("FACTOR", "version: {old: {profile: mysql@8.4}, new: {profile: mysql@9.7}}"))
@@ -103,12 +103,12 @@ def test_every_run_finds_the_data_that_its_stack_was_restored_with(tmp_path: Pat
     made = resolved(tmp_path, "rows: [1000, 2000]")
     datasets = {name: stack.dataset for name, stack in made.stacks.items() if stack.dataset}
     held = {name: {need.key for need in needs_kept(each.loads)} for name, each in datasets.items()}
-    for run in schedule(made.experiment, 2, 1):
-        (need,) = needs_kept([made.cells[run.of.name].load])
+    for run in schedule(made, 2, 1):
+        (need,) = needs_kept([run.of.load])
         assert held[run.stack] == {need.key}
     keys = {name: each.key for name, each in datasets.items()}
     assert len(set(keys.values())) == 2, "settings that change no layout share data"
-    assert keys["canary"] == keys[made.experiment.stack_of[made.experiment.canary_of.name]]
+    assert keys["canary"] == keys[made.canary_of.stack]
 
 
 EXTERNAL = """\
@@ -167,7 +167,7 @@ depth: restart
 """
 
 
-def failover(tmp_path: Path, old: str = "", new: str = "") -> Resolved:
+def failover(tmp_path: Path, old: str = "", new: str = "") -> ResolvedMatrix:
     """The matrix with faults, with one text changed."""
     assert old in FAULTS
     path = tmp_path / "failover.yaml"
@@ -231,8 +231,8 @@ def on_an_engine(monkeypatch: pytest.MonkeyPatch, asked: Callable[[], Mapping[st
         plan = offline_plan(request)
         return replace(plan, nodes=tuple(replace(n, choice=replace(n.choice, source="local")) for n in plan.nodes))
 
-    monkeypatch.setattr(resolve, "planned", here)
-    monkeypatch.setattr(resolve, "lacking", lambda docker, image, owner: asked())
+    monkeypatch.setattr(fit, "planned", here)
+    monkeypatch.setattr(fit, "lacking", lambda docker, image, owner: asked())
 
 
 def test_a_fault_that_the_kernel_cannot_have_is_skipped_before_a_stack_starts(
@@ -279,7 +279,7 @@ def test_every_target_that_may_be_drawn_must_be_there(tmp_path: Path, monkeypatc
     drawn = "title: R\nrandom: {faults: [hang], targets: [writer, proxy], count: 1, every: 20s, for: 5s}\n"
     (tmp_path / "drawn.yaml").write_text(drawn)
     monkeypatch.setattr(
-        resolve, "scenario_of", lambda faults, target=None: scenario_of(faults, target, [*FAULT_FOLDERS, tmp_path])
+        loads, "scenario_of", lambda faults, target=None: scenario_of(faults, target, [*FAULT_FOLDERS, tmp_path])
     )
     with_drawn = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    drawn: {faults: drawn}")
     assert failover(tmp_path, *with_drawn).skipped.keys() == {"fault-drawn.load-idle", "fault-drawn.load-loaded"}
@@ -313,7 +313,7 @@ def test_a_kernel_that_cannot_be_asked_skips_nothing(tmp_path: Path, monkeypatch
 def test_the_kernel_is_not_asked_without_the_image_or_a_fault_that_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resolve, "lacking", lambda *_: pytest.fail("it has no image"))
+    monkeypatch.setattr(fit, "lacking", lambda *_: pytest.fail("it has no image"))
     assert not failover(tmp_path, *DELAYED).skipped
     on_an_engine(monkeypatch, lambda: pytest.fail("nothing needs it"))
     assert not failover(tmp_path, "fault: partition, for: 5s, away_from: servers", "fault: hang, for: 5s").skipped
@@ -333,7 +333,7 @@ def test_a_cell_whose_workload_needs_another_stack_is_skipped_with_the_reason(tm
 
 def test_each_cell_with_a_fault_has_a_stack_and_ten_trials(tmp_path: Path) -> None:
     made = failover(tmp_path)
-    assert len(set(made.experiment.stack_of.values())) == 6 and set(made.stacks) >= {"variant6", "canary"}
+    assert len({cell.stack for cell in made.cells.values()}) == 6 and set(made.stacks) >= {"variant6", "canary"}
     assert made.blocks == FEWEST_TRIALS == 10
     assert failover(tmp_path, "depth: restart", "depth: restart\nblocks: 6").blocks == 6
 

@@ -8,14 +8,14 @@ from sandbox.judge.compare import observations
 from sandbox.load.common.workload import Progress
 from sandbox.matrix import runner as module
 from sandbox.matrix.definition import Matrix
-from sandbox.matrix.resolve import Gate
+from sandbox.matrix.resolved import Gate
 from sandbox.matrix.runner import Advance, MoreBlocks
-from sandbox.matrix.selection import make_experiment
+from sandbox.matrix.selection import select
 from sandbox.measure import bench
 from sandbox.measure.run import Run
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
-from unit.matrix.small_matrix import Engine, experiment, records, run
+from unit.matrix.small_matrix import Engine, records, run, selection
 
 
 def test_every_cell_of_every_block_leaves_a_record(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_slices_keep_all_stacks_up_and_nothing_is_left(tmp_path: Path) -> None:
 
 def test_restart_blocks_start_each_stack_anew_and_alone(tmp_path: Path) -> None:
     engine = Engine()
-    run(tmp_path, engine, experiment=experiment("restart"))
+    run(tmp_path, engine, selection=selection("restart"))
     after_clearing = engine.done[3:]
     assert len(after_clearing) == 2 * 3 * 2
     assert [each.split()[0] for each in after_clearing] == ["up", "down"] * 6
@@ -99,7 +99,7 @@ def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
         return result.record(ran[-1])
 
     monkeypatch.setattr(module, "execute", execute)
-    result, events = run(tmp_path, engine, experiment=experiment("restart"))
+    result, events = run(tmp_path, engine, selection=selection("restart"))
     assert ran[5] == ran[0] and len(ran) == 11 and ran.count(ran[0]) == 2, "five runs a block"
     statuses = {entry.run: entry.status for entry in result.manifest.runs}
     assert len(statuses) == len(result.manifest.runs) == 10
@@ -113,7 +113,7 @@ def test_another_plan_another_host_or_new_begins_afresh(tmp_path: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    for changed in ({}, {"host_class": "there"}, {"experiment": experiment("restart")}, {"blocks": 3}, {"seed": 5}):
+    for changed in ({}, {"host_class": "there"}, {"selection": selection("restart")}, {"blocks": 3}, {"seed": 5}):
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path, Engine(on_load=interrupt), **changed)
     assert len(list(tmp_path.glob("2*"))) == 5
@@ -183,10 +183,10 @@ def test_a_gate_that_the_environment_ends_is_asked_for_nothing_more(tmp_path: Pa
 
 
 def test_what_set_asked_for_and_a_server_does_not_have_fails_the_run(tmp_path: Path) -> None:
-    data = experiment().matrix.model_dump(exclude_unset=True)
+    data = selection().matrix.model_dump(exclude_unset=True)
     data["factors"]["rewriter"]["on"]["set"] = ["innodb_flush_log_at_trx_commit=2"]
-    plan = make_experiment(Matrix.model_validate(data))
-    result, _ = run(tmp_path, Engine(), experiment=plan)
+    plan = select(Matrix.model_validate(data))
+    result, _ = run(tmp_path, Engine(), selection=plan)
     failed = [record for record in records(result) if record.status == "failed"]
     assert {record.cell.split(".")[0] for record in failed} == {"rewriter-on"} and len(failed) == 4
     assert "innodb_flush_log_at_trx_commit is 1, not 2" in (failed[0].reason or "")

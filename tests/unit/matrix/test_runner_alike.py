@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from sandbox.matrix.definition import Matrix
-from sandbox.matrix.selection import make_experiment, schedule
+from sandbox.matrix.schedule import schedule
+from sandbox.matrix.selection import select
 from sandbox.profile.plan import PlanRequest
 from sandbox.stack.protocol import RunningStack
 from unit.fake_stack import FakeStack
-from unit.matrix.small_matrix import Engine, experiment, records, run
+from unit.matrix.resolved import resolved
+from unit.matrix.small_matrix import Engine, records, run, selection
 
 
 def test_variants_that_differ_in_what_nobody_asked_for_fail(tmp_path: Path) -> None:
@@ -54,24 +56,25 @@ FLUSH = "innodb_flush_log_at_trx_commit"
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_each_variant_is_held_against_that_of_its_own_baseline(tmp_path: Path, seed: int) -> None:
     """The canary's baseline is of the other pair: what that pair says is nothing to this one."""
-    data = experiment().matrix.model_dump(exclude_unset=True)
+    data = selection().matrix.model_dump(exclude_unset=True)
     data["factors"]["pair"] = {"a": {"apart": "a"}, "b": {"apart": "b"}}
-    plan = make_experiment(Matrix.model_validate(data))
-    assert plan.canary_of.levels["pair"] == "a"
-    variant_of = {(cell.levels["rewriter"], cell.levels["pair"]): plan.stack_of[cell.name] for cell in plan.cells}
+    plan = select(Matrix.model_validate(data))
+    made = resolved(plan)
+    assert made.canary_of.levels["pair"] == "a"
+    variant_of = {(cell.levels["rewriter"], cell.levels["pair"]): cell.stack for cell in made.cells.values()}
     planned = {variant: {FLUSH: "1"} for variant in [*variant_of.values(), "canary"]}
     engine = Saying(said={f"m-{variant_of['off', 'b']}": {FLUSH: "2"}})
-    result, _ = run(tmp_path, engine, blocks=1, experiment=plan, planned=planned, seed=seed)
+    result, _ = run(tmp_path, engine, blocks=1, selection=plan, planned=planned, seed=seed)
     failed = {record.cell for record in records(result) if record.status == "failed"}
     assert failed == {"rewriter-on.threads-4.pair-b", "rewriter-on.threads-8.pair-b"}
 
 
 def test_a_baseline_of_an_earlier_start_is_what_the_rest_is_held_against(tmp_path: Path) -> None:
-    plan = experiment("restart")
-    orders = {seed: [run.stack for run in schedule(plan, 1, seed)] for seed in range(1, 50)}
+    plan = selection("restart")
+    orders = {seed: [run.stack for run in schedule(resolved(plan), 1, seed)] for seed in range(1, 50)}
     seed = next(seed for seed, order in orders.items() if order.index("variant1") < order.index("variant2"))
     planned = {variant: {FLUSH: "1"} for variant in ("variant1", "variant2", "canary")}
-    given: dict[str, Any] = {"blocks": 1, "experiment": plan, "planned": planned, "seed": seed}
+    given: dict[str, Any] = {"blocks": 1, "selection": plan, "planned": planned, "seed": seed}
     engine = Engine()
 
     def interrupt_the_second_variant() -> None:
@@ -93,6 +96,6 @@ def test_a_baseline_that_says_otherwise_when_it_is_started_anew_fails(tmp_path: 
             return super().up(name, request)
 
     planned = {variant: {FLUSH: "1"} for variant in ("variant1", "variant2", "canary")}
-    result, _ = run(tmp_path, Changing(), experiment=experiment("restart"), planned=planned)
+    result, _ = run(tmp_path, Changing(), selection=selection("restart"), planned=planned)
     failed = {(record.cell.split(".")[0], record.block) for record in records(result) if record.status == "failed"}
     assert failed == {("rewriter-off", 2)}

@@ -13,7 +13,7 @@ from sandbox.record.store import ResultFolder
 from sandbox.stack.protocol import RunningStack
 from sandbox.stack.readiness import NotReadyError
 from unit.fake_stack import FakeStack
-from unit.matrix.small_matrix import Engine, experiment, records, run
+from unit.matrix.small_matrix import Engine, records, run, selection
 
 
 def test_a_gate_ends_at_the_first_stack_that_does_not_come_up_and_keeps_its_log(tmp_path: Path) -> None:
@@ -148,13 +148,13 @@ def test_an_engine_that_goes_between_two_runs_leaves_no_record_and_the_next_star
     tmp_path: Path, depth: str, verb: str, nth: int, saved: int
 ) -> None:
     """At ``restart`` three variants are cleared away before the first stack is removed."""
-    plan = experiment(depth)
+    plan = selection(depth)
     with pytest.raises(SandboxError, match="does not answer"):
-        run(tmp_path, Leaving(verb=verb, nth=nth), experiment=plan)
+        run(tmp_path, Leaving(verb=verb, nth=nth), selection=plan)
     (unfinished,) = map(ResultFolder, tmp_path.glob("2*"))
     statuses = {entry.status for entry in unfinished.manifest.runs}
     assert unfinished.manifest.ended_utc is None and statuses == ({"ok"} if saved else set())
-    result, _ = run(tmp_path, Engine(), experiment=plan)
+    result, _ = run(tmp_path, Engine(), selection=plan)
     assert result.path == unfinished.path and result.manifest.ended_utc
     assert [record.status for record in records(result)] == ["ok"] * 10
 

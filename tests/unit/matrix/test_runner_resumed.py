@@ -15,7 +15,7 @@ from sandbox.record.store import ResultFolder
 from sandbox.report.verdict_table import lost_runs
 from sandbox.stack.engine import Docker
 from unit.matrix.resolved import resolved
-from unit.matrix.small_matrix import Engine, experiment, load_of, records, run
+from unit.matrix.small_matrix import Engine, load_of, records, run, selection
 
 SKIPPED = {f"rewriter-on.threads-{threads}": "not available here: x:1" for threads in (4, 8)}
 
@@ -57,7 +57,7 @@ def test_runs_of_a_cell_that_can_run_no_more_count_and_those_it_lacks_have_the_r
 ) -> None:
     first = interrupted(tmp_path, 5)
     monkeypatch.setattr(estimate, "data_s", lambda *_: 0.0)
-    expected = estimate.estimate(resolved(experiment(), load_of, skipped=SKIPPED), tmp_path, Docker(), lambda _: None)
+    expected = estimate.estimate(resolved(selection(), load_of, skipped=SKIPPED), tmp_path, Docker(), lambda _: None)
     assert expected.resumes == (first.path.name, 3), "of the six runs that can run here"
     result, events = run(tmp_path, Engine(), skipped=SKIPPED)
     assert result.path == first.path
@@ -84,7 +84,7 @@ def test_a_cell_that_has_not_run_and_cannot_now_is_skipped(tmp_path: Path) -> No
 def test_what_a_stack_was_started_with_stays_known_when_it_can_be_planned_no_more(tmp_path: Path) -> None:
     planned = {"variant2": {"innodb_flush_log_at_trx_commit": "2"}}
     first = interrupted(tmp_path, 5, planned=planned)
-    asked = resolved(experiment(), load_of, skipped=SKIPPED)
+    asked = resolved(selection(), load_of, skipped=SKIPPED)
     others = {name: stack for name, stack in asked.stacks.items() if name != "variant2"}
     part = resume(replace(asked, stacks=others), first).manifest.matrix
     assert part and part.planned["variant2"] == planned["variant2"]

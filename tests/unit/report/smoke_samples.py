@@ -9,7 +9,7 @@ from sandbox.judge.compare import judge_matrix
 from sandbox.judge.gate import Look
 from sandbox.matrix.definition import Change
 from sandbox.matrix.result_folder import matrix_part
-from sandbox.matrix.selection import SMOKE_METRICS, smoke_experiment
+from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection
 from sandbox.record.manifest import HostCheck, MatrixPart
 from sandbox.record.record import Record
 from sandbox.report.smoke_view import SmokeLook, SmokeReport
@@ -25,8 +25,8 @@ def part(seed: int, checks: Sequence[HostCheck] = (), blocks: int = BLOCKS) -> M
     """The plan of a look."""
     load = Change(workload="oltp_read_only", threads=2, rows=25_000, tables=4)
     base, head = Change(profile="mysql@9.7"), Change(profile="mysql@9.7", cpus="0.5")
-    experiment = smoke_experiment(base, head, load, 5, 1)
-    made = resolved(experiment, blocks=blocks, seed=seed, host_class="Test CPU, 2 cores", gate=lambda _: 0)
+    selection = smoke_selection(base, head, load)
+    made = resolved(selection, blocks=blocks, seed=seed, host_class="Test CPU, 2 cores", gate=lambda _: 0)
     return matrix_part(made).model_copy(update={"host_checks": list(checks)})
 
 

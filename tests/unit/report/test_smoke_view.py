@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.judge.gate import LARGEST_MARGIN
-from sandbox.matrix.selection import SMOKE_METRICS
+from sandbox.matrix.smoke import SMOKE_METRICS
 from sandbox.record.record import Record
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
 from unit.record.samples import sample_record

@@ -1,0 +1,99 @@
+"""How commands run a resolved matrix: with its progress, its plan, its verdicts."""
+
+import sys
+from functools import partial
+
+from sandbox.cli.common.matrix_line import MatrixLine
+from sandbox.cli.common.options import show
+from sandbox.core.errors import ExitCode
+from sandbox.core.paths import RESULTS
+from sandbox.judge.compare import Known
+from sandbox.matrix.estimate import estimate
+from sandbox.matrix.resolve import need_baseline, need_comparison
+from sandbox.matrix.resolved import Estimate, ResolvedMatrix
+from sandbox.matrix.result_folder import known_noise, learn_from, note_noise, part_of
+from sandbox.matrix.runner import start
+from sandbox.record.store import ResultFolder
+from sandbox.report.matrix_plan import plan_data, plan_lines
+from sandbox.report.text import duration
+from sandbox.stack.engine import Docker
+
+
+def show_plan(resolved: ResolvedMatrix, as_json: bool) -> int:
+    """Prints what a matrix would do; returns the exit code."""
+    expected = _estimate(resolved)
+    show(as_json, plan_data(resolved, expected), plan_lines(resolved, expected))
+    return int(ExitCode.OK)
+
+
+def run_and_judge(resolved: ResolvedMatrix, as_json: bool) -> int:
+    """Runs, judges, prints; returns the exit code.
+
+    Raises SandboxError for a matrix that cannot run at all.
+    """
+    need_baseline(resolved)
+    need_comparison(resolved)
+    result = run_resolved(resolved, show_whole_plan=True)
+    known = known_noise(result)
+    learn_from(result)
+    return _show_result(result, as_json, known)
+
+
+def run_resolved(resolved: ResolvedMatrix, show_whole_plan: bool = False) -> ResultFolder:
+    """Runs a matrix with progress on standard error.
+
+    ``show_whole_plan``: first prints all that PLAN=1 shows, else one line. Raises SandboxError as
+    `start` does.
+    """
+    expected = _estimate(resolved)
+    with MatrixLine("matrix") as line:
+        if show_whole_plan:
+            print("\n".join(plan_lines(resolved, expected)), file=sys.stderr, flush=True)
+        else:
+            line.line(_in_one_line(resolved, expected))
+        return start(resolved, RESULTS, line, line.line, line.progress)
+
+
+def _in_one_line(resolved: ResolvedMatrix, expected: Estimate) -> str:
+    parts = [resolved.matrix.title]
+    if expected.resumes:
+        name, done = expected.resumes
+        parts.append(f"resumes {name}, where {done} runs are done")
+    parts.append(f"about {duration(expected.seconds)}")
+    return "; ".join(parts)
+
+
+def _estimate(resolved: ResolvedMatrix) -> Estimate:
+    return estimate(resolved, RESULTS, Docker(), partial(print, file=sys.stderr))
+
+
+def _show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
+    """Prints the verdicts and writes the result's report.
+
+    Raises SandboxError (exit 4) if no run is usable.
+    """
+    # Late, for start-up time: 0.1 s that a refusal need not wait for.
+    from sandbox.cli.commands import report
+    from sandbox.report.verdict_table import (
+        lost_runs,
+        processor_data,
+        verdict_data,
+        verdict_lines,
+    )
+
+    note_noise(result, known)
+    manifest = result.manifest
+    part = part_of(result)
+    runs = report.read_runs(result)
+    records = [run.record for run in runs]
+    judged = report.judge(result, part, runs)
+    written = report.write_matrix(result, manifest, part, runs, judged)
+    data = {
+        **verdict_data(part, judged, records),
+        "processor_time": processor_data(part, records),
+        "result": str(result.path),
+    }
+    files = [f"results/{path.parent.name}/{path.name}" for path in written]
+    lines = [*verdict_lines(part, judged, records), *lost_runs(part, records), *files]
+    show(as_json, data, lines)
+    return int(ExitCode.OK)
