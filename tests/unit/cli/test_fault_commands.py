@@ -73,6 +73,13 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: Printed) -> Any:
     return run
 
 
+@pytest.fixture
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is broken is given up soon, whether it names a cause or not."""
+    for bound in ("LEFT_S", "WITHOUT_CAUSE_S", "_ASK_EVERY_S"):
+        monkeypatch.setattr(readiness, bound, 0.1)
+
+
 def broken(project: str) -> list[str]:
     """What is written down."""
     return [each.text for each in breakages(project)]
@@ -292,10 +299,8 @@ def test_a_server_that_dies_of_its_fault_just_after_the_heal_is_started_again_on
 
 @pytest.mark.parametrize("returns", [True, False])
 def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
-    docker: Engine, typed: Any, monkeypatch: pytest.MonkeyPatch, returns: bool
+    docker: Engine, typed: Any, short_waits: None, returns: bool
 ) -> None:
-    monkeypatch.setattr(readiness, "LEFT_S", 0.1)
-    monkeypatch.setattr(readiness, "_ASK_EVERY_S", 0.1)
     project = running_stack(docker, "cluster3").project
 
     def has_left(_: tuple[str, ...]) -> ExecResult:
@@ -321,10 +326,8 @@ def test_a_member_that_has_left_its_cluster_for_good_is_restarted_once(
 
 
 def test_what_does_not_come_back_by_itself_is_named_and_repaired_on_request(
-    docker: Engine, typed: Any, monkeypatch: pytest.MonkeyPatch
+    docker: Engine, typed: Any, short_waits: None
 ) -> None:
-    monkeypatch.setattr(readiness, "LEFT_S", 0.1)
-    monkeypatch.setattr(readiness, "_ASK_EVERY_S", 0.1)
     running_stack(docker, "cluster3")
     online = ",".join(f"cluster{number} ONLINE SECONDARY" for number in (1, 2, 3))
 
