@@ -1,5 +1,6 @@
 """What all tests share: which of them need an engine, and what could not run here."""
 
+import atexit
 import gc
 import shutil
 import signal
@@ -66,11 +67,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: the garbage collector need not look at it again and again."""
+    """What was imported and collected stays to the end: the garbage collector need not look at it again and again.
+
+    At the end of the process modules are checked for leaks, for which everything must go again; not before: pytest
+    collects garbage five times when it is done.
+    """
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
-
-
-def pytest_unconfigure() -> None:
-    """At the end of the process modules are checked for leaks, for which everything must go again."""
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)

@@ -5,8 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sandbox.core.errors import SandboxError
-from sandbox.profile.compose import compose_document
+from sandbox.profile import compose
 from sandbox.profile.images import Availability
 from sandbox.profile.library import Component
 from sandbox.profile.names import Identity
@@ -35,8 +37,10 @@ def plan(profile: str) -> Plan:
 
 @cache
 def document(profile: str) -> dict[str, Any]:
-    """The Compose file of a profile."""
-    return compose_document(plan(profile), PLACEHOLDER, _IDENTITY)
+    """The Compose file of a profile; without its hash, for which all of it would be rendered once more."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compose, "plan_hash", lambda _: "0" * 12)
+        return compose.compose_document(plan(profile), PLACEHOLDER, _IDENTITY)
 
 
 def refusal(profile: str) -> SandboxError | None:

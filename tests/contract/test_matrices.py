@@ -1,12 +1,14 @@
 """Every matrix that ships: read, planned, with a question, a note and enough blocks to call one difference real."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from contract.stacks import LIBRARY
 from sandbox.core.paths import yaml_files
+from sandbox.matrix.definition import Matrix
 from sandbox.matrix.file import MATRICES, read_matrix
 from sandbox.matrix.loads import with_load
 from sandbox.matrix.selection import select
@@ -18,9 +20,15 @@ from sandbox.record.metrics import METRICS
 FILES = list(yaml_files(MATRICES).values())
 
 
+@cache
+def matrix_in(path: Path) -> Matrix:
+    """A matrix, read once for all tests."""
+    return read_matrix(path)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
-    matrix = read_matrix(path)
+    matrix = matrix_in(path)
     for cell in select(matrix).cells:
         make_plan(cell.plan_request, LIBRARY, Availability(registry=lambda: True))
         with_load(cell, matrix)
@@ -28,7 +36,7 @@ def test_every_cell_can_be_planned_and_loaded(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_it_asks_one_question_and_says_what_the_original_found(path: Path) -> None:
-    matrix = read_matrix(path)
+    matrix = matrix_in(path)
     assert matrix.question.endswith("?") and "\n" not in matrix.question
     assert matrix.note
     assert matrix.blocks is None, "shipped matrices default to what one lone difference takes"
@@ -37,7 +45,7 @@ def test_it_asks_one_question_and_says_what_the_original_found(path: Path) -> No
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Path) -> None:
-    matrix = read_matrix(path)
+    matrix = matrix_in(path)
     sampled = re.search(r"'\^\((.*)\)\$'", STATUS)
     assert sampled
     for condition in matrix.conditions:
@@ -47,7 +55,7 @@ def test_its_conditions_ask_what_is_sampled_and_each_concerns_some_cell(path: Pa
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
-    matrix = read_matrix(path)
+    matrix = matrix_in(path)
     for cell in matrix.all_cells():
         changes = [matrix.common, *(matrix.factors[factor][level] for factor, level in cell.levels.items())]
         asked = [each for change in changes for each in change.faults or ()]
@@ -56,14 +64,14 @@ def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
 
 
 def test_every_cell_of_join_joins() -> None:
-    matrix = read_matrix(yaml_files(MATRICES)["join"])
+    matrix = matrix_in(yaml_files(MATRICES)["join"])
     for cell in matrix.all_cells():
         trial = with_load(cell, matrix).load.trial
         assert trial and "join" in [step.name for step in trial.schedule.steps], cell.name
 
 
 def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:
-    cells = list(read_matrix(yaml_files(MATRICES)["threadpool-vs-multiplexing"]).all_cells())
+    cells = list(matrix_in(yaml_files(MATRICES)["threadpool-vs-multiplexing"]).all_cells())
     assert {cell.change.expression.split("+")[0] for cell in cells} == {"gr1@9.7"}
     assert {cell.change.options["db_ps_mode"] for cell in cells} == {"disable"}
     assert all("max_connections=2000" in cell.assignments for cell in cells)

@@ -2,9 +2,10 @@
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from sandbox.core.errors import SandboxError
 from sandbox.failure.fault import SETTING_OF
 from sandbox.load.common.registry import WORKLOAD_KINDS, resolve_workload
 from sandbox.load.common.workload import refuse_unfit
+from sandbox.profile import planner
 from sandbox.profile.grammar import check_limits, external_address
 from sandbox.profile.images import Availability
 from sandbox.profile.plan import PlanRequest
@@ -26,6 +28,28 @@ ONE_OF_EACH_KIND = ["mysql", "mariadb", "galera", "gr", "external"]
 ATTACHED = [name for name in stacks.COMPONENTS if stacks.component(name).spec.attaches and name != "client"]
 FOLLOWING = [*ATTACHED, *LIBRARY.settings]
 PROPOSED = re.compile(r"PROFILE=(?P<profile>\S+)(?: EXTERNAL=(?P<external>\S+))?(?: MEMORY=(?P<memory>\S+))?")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _planned_once() -> Iterator[None]:
+    """Whether a request plans is found out once: the searches for a proposal try the same few again and again."""
+    refused: dict[PlanRequest, SandboxError | None] = {}
+    original = planner._planned
+
+    def planned(request: PlanRequest, *given: Any) -> Any:
+        if request not in refused:
+            refused[request] = None
+            try:
+                original(request, *given)
+            except SandboxError as why:
+                refused[request] = why
+        problem = refused[request]
+        if problem:
+            raise problem.with_traceback(None)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(planner, "_planned", planned)
+        yield
 
 
 def refusal(request: PlanRequest) -> SandboxError | None:

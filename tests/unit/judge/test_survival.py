@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from sandbox.judge.survival import Lasted, MedianInterval, censored_median, log_rank_p, median_interval
 
@@ -99,6 +98,8 @@ KTH = {6: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 15: 4, 16: 4, 17: 5, 20: 6, 25: 8,
 
 @pytest.mark.parametrize(("count", "kth"), KTH.items())
 def test_the_interval_of_a_median_has_its_published_ranks(count: int, kth: int) -> None:
+    from scipy import stats  # here: every worker collects this file, and one of them runs it
+
     interval = median_interval(ended(*range(1, count + 1)))
     assert interval is not None and (interval.low, interval.high) == (kth, count + 1 - kth)
     assert interval.confidence == pytest.approx(1 - 2 * stats.binom.cdf(kth - 1, count, 0.5))
@@ -107,6 +108,8 @@ def test_the_interval_of_a_median_has_its_published_ranks(count: int, kth: int) 
 
 @given(st.lists(st.integers(0, 100), min_size=6, max_size=40), st.sampled_from([0.5, 0.9, 0.95]))
 def test_without_censoring_it_is_that_of_scipy(lengths: list[int], confidence: float) -> None:
+    from scipy import stats
+
     interval = median_interval(ended(*lengths), confidence)
     theirs = stats.quantile_test(lengths).confidence_interval(confidence)
     assert interval is not None and (interval.low, interval.high) == (theirs.low, theirs.high)

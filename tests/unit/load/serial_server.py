@@ -75,8 +75,7 @@ class SerialConnection:
             self.server.turn.acquire()
         self.inside = True
         self.lists, self.rows = dict(self.server.lists), dict(self.server.rows)
-        if self.server.careless:
-            time.sleep(ROUND_TRIP_S)  # without it, a processor's turn often ends between two transactions
+        time.sleep(ROUND_TRIP_S)  # without it, a processor's turn often ends between two transactions
 
     def _end(self, keep: bool) -> None:
         if not self.inside:
