@@ -20,7 +20,7 @@ from sandbox.load.common.workload import Workload
 from sandbox.load.statements import Statements, parse_statements
 from sandbox.load.sysbench import script_of
 from sandbox.profile.plan import UserFile
-from sandbox.profile.reader import read_user_file
+from sandbox.profile.reader import Loader, read_user_file
 
 WORKLOADS = profile_folders("workloads")
 EXAMPLE = 'try: make bench WORKLOAD=tpcc OPTIONS="warehouses=2"'
@@ -130,7 +130,7 @@ def own_workload(path: str, file: UserFile) -> NamedWorkload:
 
 def _from_profile(path: Path) -> NamedWorkload:
     try:
-        raw: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)  # noqa: S506  (a safe loader)
         profile = WorkloadProfile.model_validate(raw)
         known = WORKLOAD_KINDS.names()
         if profile.workload not in known:
