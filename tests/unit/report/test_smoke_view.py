@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.judge.gate import LARGEST_MARGIN
+from sandbox.judge.gate import BLOCKS, LARGEST_MARGIN
 from sandbox.matrix.smoke import SMOKE_METRICS
 from sandbox.record.record import Record
 from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
@@ -27,7 +27,7 @@ SAMPLES: dict[str, SmokeReport] = {
     "no-regression": report_of(look()),
     "worse": report_of(look(head=0.55), look(head=0.54, seed=2)),
     "not-confirmed": report_of(look(head=0.9), look(seed=2)),
-    "inconclusive": report_of(look(head=0.95, sd=0.05, seed=3, blocks=16)),
+    "inconclusive": report_of(look(head=0.96, sd=0.05, seed=3, blocks=16)),
     "environment": report_of(look(left=CRASHED), log=["mysqld got signal 11 ;", "Segmentation fault"]),
 }
 
@@ -41,6 +41,17 @@ def changed(**factors: float) -> list[Record]:
 def _scaled(record: Record, factors: Mapping[str, float]) -> Record:
     figures = {metric: factor * getattr(record.metrics, metric) for metric, factor in factors.items()}
     return record.model_copy(update={"metrics": record.metrics.model_copy(update=figures)})
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_course_of_a_sample_can_occur(name: str) -> None:
+    """Every suspicion is looked at once more, and only eight inconclusive blocks are followed by eight more."""
+    first, *again = SAMPLES[name].looks
+    assert len(again) == (first.look.state == "suspected")
+    for each in (first, *again):
+        if each.look.blocks > BLOCKS:
+            so_far = look(left=[record for record in each.records if record.block <= BLOCKS])
+            assert so_far.look.blocks_to_add == each.look.blocks - BLOCKS
 
 
 @pytest.mark.parametrize("name", SAMPLES)
