@@ -69,6 +69,12 @@ def test_a_loss_is_one_whichever_way_the_metric_points(
     assert finding(metric, loss).word == word
 
 
+@pytest.mark.parametrize("metric", LARGEST_MARGIN)
+def test_a_loss_as_large_as_what_counts_is_one_and_an_interval_that_reaches_it_excludes_nothing(metric: str) -> None:
+    assert finding(metric, (DELTA, 0.01, 0.1)).word == "worse"
+    assert finding(metric, (0.0, -0.1, DELTA)).word == "inconclusive"
+
+
 def test_what_would_have_been_caught_is_a_share_of_the_base() -> None:
     assert finding(CPU, SAME).caught == pytest.approx(0.05)
     assert finding(TPS, SAME).caught == pytest.approx(1 - 1 / 1.05), "of the throughput that is lost"
@@ -158,6 +164,7 @@ def test_a_head_of_which_every_run_failed_is_no_trouble_of_the_environment() -> 
         (look(SAME, SURE), look(SURE, UNCLEAR), "worse", 1),
         (look(SURE, BETTER), look(SAME, SURE), "inconclusive", 3),
         (look(SURE, SAME), look(BETTER, SURE), "inconclusive", 3),
+        (look(SURE, SAME), look((-0.01, -0.02, 0.0), SURE), "inconclusive", 3),
         (look(SURE, BETTER), look(SURE, SURE), "worse", 1),
         (look(SURE, SAME), look(SAME, SURE, blocks=7), "inconclusive", 3),
         (look(SURE, SAME), look(), "inconclusive", 3),

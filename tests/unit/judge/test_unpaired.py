@@ -7,6 +7,7 @@ import pytest
 from sandbox.judge.calibration import Calibration
 from sandbox.judge.changes import Shift
 from sandbox.judge.compare import Observation
+from sandbox.judge.rank_tests import rank_sum_p
 from sandbox.judge.unpaired import (
     BENCH_METRICS,
     ResultSide,
@@ -91,6 +92,15 @@ def test_a_stack_that_was_never_whole_again_lasted_at_least_as_long_as_its_trial
     assert verdict.word == "too noisy" and verdict.open_trials == (0, 6) and verdict.runs == (10, 10)
     assert verdict.bounds and verdict.bounds[0].low and verdict.bounds[0].low > 30e3 and verdict.bounds[0].high is None
     assert verdict.typical == ((25_005.5, False), (60e3, True))
+
+
+def test_p_is_the_largest_that_the_open_trials_leave_possible() -> None:
+    """By what was seen, every trial of A was shorter than those of B; three of A may have been longer."""
+    first, second = [*[1_000.0] * 7, *[SEEN_MS] * 3], [2 * SEEN_MS] * 10
+    verdict = of_trials(trial_side("a", first), trial_side("b", second))
+    assert verdict.judgement and verdict.open_trials == (3, 0)
+    assert verdict.judgement.effect.p == rank_sum_p([1] * 7 + [3] * 3, [2] * 10)
+    assert verdict.judgement.effect.p > rank_sum_p([1] * 7 + [1.5] * 3, [2] * 10)
 
 
 def test_what_open_trials_leave_undecided_is_so_after_the_adjustment_for_all() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sandbox.judge.rank_tests import signed_rank_interval
 from sandbox.judge.verdict import (
+    ALPHA,
     MOST_BLOCKS,
     Judgement,
     benjamini_hochberg,
@@ -55,6 +56,12 @@ def test_each_of_the_three_conditions_can_refuse() -> None:
     assert judged([value / 10 for value in FASTER]).word == "no difference"  # real, and too small to matter
 
 
+def test_what_just_meets_its_bounds_is_a_difference() -> None:
+    assert judged(FASTER, adjusted=ALPHA).word == "better"
+    effect = effect_of(TPS, FASTER, 0.01)
+    assert judge(replace(effect, margin=effect.estimate), effect.p).word == "better"
+
+
 def test_no_difference_takes_an_interval_inside_the_margin() -> None:
     assert judged([0.01, -0.02, 0.015, -0.01, 0.02, -0.005, 0.0, 0.01]).word == "no difference"
     noisy = judged([0.2, -0.15, 0.1, -0.2, 0.05, -0.1, 0.15, 0.0])
@@ -67,6 +74,8 @@ def test_no_more_blocks_are_called_for_than_can_be_judged() -> None:
     assert (most.effect.blocks, most.word, most.blocks_needed) == (MOST_BLOCKS, "too noisy", None)
     assert judged([5 * value for value in noisy]).blocks_needed is None
     assert judged(noisy).blocks_needed
+    last_but_one = replace(judged(noisy).effect, blocks=MOST_BLOCKS - 1)
+    assert judge(last_but_one, 1.0).blocks_needed == MOST_BLOCKS
 
 
 def test_a_difference_is_shown_as_a_share_or_in_its_unit() -> None:

@@ -86,6 +86,11 @@ def test_each_resolution_stands_beside_its_figure() -> None:
     }  # fmt: skip
 
 
+def test_a_sum_of_no_outage_is_as_uncertain_as_one_outage() -> None:
+    figures = figures_of(log_of(steady(0, 2000), pooled=100), S, [], 2 * S)
+    assert figures.outage_total_ms == 0 and figures.resolution_ms["outage_total_ms"] == 10
+
+
 def test_what_is_counted_from_t0_is_as_uncertain_as_its_clock() -> None:
     log = log_of([*steady(0, 2000), *fresh(0, 2000, 1000)])
     plain, uncertain = (figures_of(log, S, [], 2 * S, clock_us=clock).resolution_ms for clock in (0, 3 * MS))
@@ -165,6 +170,13 @@ def test_what_is_in_flight_when_it_breaks_is_not_of_the_baseline(outage: int) ->
     assert figures.baseline_p99_ms == 110 and figures.brownout_ms == 3000 and figures.censored == ()
 
 
+@pytest.mark.parametrize(("took", "baseline"), [(100, 100), (101, 4)])
+def test_what_is_answered_as_it_breaks_is_of_the_baseline(took: int, baseline: int) -> None:
+    """Ten writes of 4 ms, and one that is due 100 ms before t0."""
+    lines = [*steady(0, 100), *write(2000, 900, took), *steady(1010, 10_000, 3000)]
+    assert figures_of(log_of(lines, pooled=100), S, [], 10 * S).baseline_p99_ms == baseline
+
+
 def test_slots_that_were_not_served_before_it_broke_are_of_the_baseline() -> None:
     lines = [*steady(0, 5000), *failed(5000, 5200, 2000), *steady(5200, 20_000, 3000)]
     figures = figures_of(log_of(lines, pooled=100), 10 * S, [], 20 * S)
@@ -221,6 +233,7 @@ def test_a_gap_that_began_before_t0_counts_and_one_that_ended_by_then_does_not()
     ("injections", "begins"),
     [
         ([], [0, 1.5, 3.0, 5.5]), ([(0, S, None)], [0, 1.5, 3.0, 5.5]), ([(0, 2 * S, None)], [0, 3.0, 5.5]),
+        ([(0, 3 * S, None)], [0, 3.0, 5.5]),
         ([(0, 4 * S, None)], [0, 5.5]), ([(0, 6 * S, None)], [0, 5.5]), ([(2 * S, 4 * S, None)], [0, 1.5, 5.5]),
     ],
 )  # fmt: skip
@@ -234,6 +247,12 @@ def test_writes_that_come_back_for_less_than_a_second_during_an_injection_end_no
     assert [gap.begin_us / S for gap in found] == begins
     assert found[-1] == gaps[-1] and {gap.end_us for gap in found} <= {gap.end_us for gap in gaps}
     assert sum(gap.ms for gap in found) >= sum(gap.ms for gap in gaps)
+
+
+def test_writes_that_come_back_for_a_whole_second_during_an_injection_end_an_outage() -> None:
+    gaps = [Gap(0, S, False), Gap(2 * S, 3 * S, False)]
+    assert joined(gaps, [(0, 4 * S, None)]) == gaps
+    assert joined([gaps[0], Gap(2 * S - 1, 3 * S, False)], [(0, 4 * S, None)]) == [Gap(0, 3 * S, False)]
 
 
 def test_the_rto_of_a_fault_of_all_nodes_is_not_the_end_of_a_stall_while_it_is_injected() -> None:
@@ -261,6 +280,23 @@ def test_during_lasts_to_the_end_of_the_first_outage_or_the_last_heal(
     ]
     assert during_end(of_streams, 2, injections) == end
     assert during_end([], 2, []) == 2
+
+
+@pytest.mark.parametrize(
+    ("cause", "is_caused"), [((0, 10), False), ((0, 11), True), ((19, 30), True), ((20, 30), False)]
+)
+def test_an_outage_within_a_fault_begins_before_its_heal_and_ends_after_it_began(
+    cause: tuple[float, float], is_caused: bool
+) -> None:
+    gap = Gap(10, 20, False)
+    assert StreamOutages([gap], 1, 1, causes=[cause]).caused == (gap if is_caused else None)
+
+
+@pytest.mark.parametrize(
+    ("gave_up", "left"), [(10, Gap(10, 20, False)), (15, Gap(10, 15, True)), (20, Gap(10, 20, False))]
+)
+def test_an_outage_is_censored_where_it_was_open_as_the_trial_gave_up(gave_up: float, left: Gap) -> None:
+    assert StreamOutages([Gap(10, 20, False)], 1, 1).until(gave_up).gaps == [left]
 
 
 def test_nearest_ranks() -> None:

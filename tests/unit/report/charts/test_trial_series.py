@@ -30,6 +30,11 @@ def test_a_long_trial_is_counted_by_seconds() -> None:
     assert series.step_s == 1.0 and series.acked["pooled"] == [100] * 200, "due at 0, 10, … and 4 ms later done"
 
 
+def test_a_trial_of_two_minutes_is_counted_by_tenths_of_a_second_and_a_longer_one_is_not() -> None:
+    log = log_of(steady(0, 1000), pooled=100)
+    assert [series_of(log, 0.0, end_s * 1e6).step_s for end_s in (120, 121)] == [0.1, 1.0]
+
+
 def test_latency_counts_from_the_due_time_and_what_was_never_served_has_none() -> None:
     series = made_up()
     assert set(series.latency_ms["p50"][:9]) == {4.0} and series.latency_ms["p50"][9:11] == [None, None]
