@@ -5,6 +5,7 @@ import io
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,10 +43,26 @@ def in_client(load: HistoryLoad) -> tuple[ModuleType, ModuleType]:
         del sys.path[:2]
 
 
+class HurriedClock:
+    """In place of ``time`` in the program: a second takes a quarter of one."""
+
+    FACTOR = 4
+
+    def monotonic(self) -> float:
+        return self.FACTOR * time.monotonic()
+
+    def monotonic_ns(self) -> int:
+        return self.FACTOR * time.monotonic_ns()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds / self.FACTOR)
+
+
 def lines_of(load: HistoryLoad, there: SerialServer, monkeypatch: pytest.MonkeyPatch, seconds: int = 1) -> list[str]:
     """What the program prints in front of a server."""
     shared, own = in_client(load)
     monkeypatch.setattr(pymysql, "connect", there.connect)
+    monkeypatch.setattr(shared, "time", HurriedClock())
     nodes = [{"name": name, "host": name, "port": 3306} for name in ("mysql1", "replica1")]
     request: dict[str, Any] = {
         "nodes": nodes, "servers": nodes, "schema": "sbtest", "threads": 3, "seconds": seconds, "seed": 7,
