@@ -91,6 +91,10 @@ def test_what_cannot_be_judged_is_refused(bad: list[Lasted]) -> None:
             judge()
 
 
+def test_a_thousand_lengths_can_be_judged() -> None:
+    assert censored_median(ended(1) * 1000) == 1
+
+
 # k of the interval from the k-th smallest to the k-th largest at 95 %, by n: one more than the two-sided critical value
 # of the sign test at 0.05, which every textbook has a table of.
 KTH = {6: 1, 8: 1, 9: 2, 10: 2, 11: 2, 12: 3, 15: 4, 16: 4, 17: 5, 20: 6, 25: 8, 50: 18}
@@ -104,6 +108,11 @@ def test_the_interval_of_a_median_has_its_published_ranks(count: int, kth: int) 
     assert interval is not None and (interval.low, interval.high) == (kth, count + 1 - kth)
     assert interval.confidence == pytest.approx(1 - 2 * stats.binom.cdf(kth - 1, count, 0.5))
     assert interval.confidence >= 0.95 > 1 - 2 * stats.binom.cdf(kth, count, 0.5)
+
+
+def test_an_interval_that_has_its_confidence_exactly_is_one() -> None:
+    assert median_interval(ended(1, 2), 0.5) == MedianInterval(1, 2, 0.5)
+    assert median_interval(ended(1, 2), 0.51) is None
 
 
 @given(st.lists(st.integers(0, 100), min_size=6, max_size=40), st.sampled_from([0.5, 0.9, 0.95]))

@@ -1,5 +1,6 @@
 """Two results compared: cells by their levels, runs without pairs, and what differs besides what was measured."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -216,6 +217,12 @@ def test_samples_of_different_sizes_count_as_their_harmonic_mean() -> None:
     effect = effect_of_two(METRICS["tps"], around(1, 1, 6), around(1, 2, 12), 0.05)
     assert effect.blocks == 8
     assert effect_of_two(METRICS["tps"], [1.0], [1.0], 0.05).blocks == 1
+
+
+def test_the_spread_of_a_difference_is_that_of_both_sides() -> None:
+    assert effect_of_two(METRICS["tps"], [0.0, 3.0], [0.0, 4.0], 0.05).sd == pytest.approx(
+        math.sqrt(3**2 / 2 + 4**2 / 2)
+    )
 
 
 def test_only_what_is_above_zero_has_a_ratio() -> None:

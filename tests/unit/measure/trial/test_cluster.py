@@ -104,6 +104,10 @@ def test_the_capacity_that_was_measured_first_is_no_baseline() -> None:
     assert load_change_percent(measured, 5e6, 9e6) == 0.0
 
 
+def test_a_second_before_and_a_second_after_are_enough() -> None:
+    assert load_change_percent(seconds(100.0, 50.0), 1e6, 2e6) == -50.0
+
+
 @pytest.mark.parametrize(("t0_us", "healed_us"), [(0.5e6, 9e6), (5e6, 5.2e6), (5e6, 5e6)])
 def test_too_short_a_time_is_no_comparison(t0_us: float, healed_us: float) -> None:
     assert load_change_percent(seconds(*[100.0] * 10), t0_us, healed_us) is None

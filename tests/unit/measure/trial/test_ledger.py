@@ -101,6 +101,13 @@ def test_a_split_brain_is_what_the_old_writer_took_after_the_election() -> None:
     assert judged.counts(split).split_brain == OpCount(count=4, examples=(13, 14, 15, 18))
 
 
+@pytest.mark.parametrize(("again_us", "last"), [(211_000, 20), (211_001, 21)])
+def test_a_split_brain_ends_as_the_old_writer_is_elected_again(again_us: int, last: int) -> None:
+    """Op 21 is sent at 201 ms, and db1 elected again 10 ms later, ± 10 ms."""
+    judged = Ledger(log_of(steady(0, 300)), {"db1": rows(*range(1, 31)), "db2": rows(*range(1, 11))}, "db2")
+    assert found(split_brain(judged, [(95_000, "db2"), (again_us, "db1")], 10_000)) == [*range(12, last + 1)]
+
+
 def apart(writer: str, **present: Iterable[int]) -> list[int] | None:
     """db1 acknowledged ops 11 to 30 apart from db2, elected at 95 ms; a node's rows after 10 as each test has them."""
     nodes = {node: rows(*range(1, 11), *ops) for node, ops in present.items()}
