@@ -60,6 +60,12 @@ def test_the_log_rank_test_is_over_all_trials_of_both_cells() -> None:
     assert verdict.open_trials == (8, 2) and verdict.word == "worse" and outlasts(ours, theirs)
 
 
+def test_of_two_that_last_alike_neither_outlasts_the_other() -> None:
+    same = [(1.0, False), (2.0, True)]
+    assert not outlasts(same, same)
+    assert outlasts([(2.0, True)], [(1.0, False)]) and not outlasts([(1.0, False)], [(2.0, True)])
+
+
 def test_every_p_is_adjusted_together_again() -> None:
     found = judged()
     p_values = [each.judgement.effect.p for each in found.verdicts if each.judgement]
