@@ -333,6 +333,7 @@ def test_the_guide_has_a_row_for_each_with_paths_that_exist() -> None:
         "fault",
         "action",
         "check",
+        "metric",
         "fault profile",
         "matrix",
     ]
