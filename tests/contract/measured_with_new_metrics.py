@@ -17,14 +17,16 @@ from sandbox.judge.open_trials import by_log_rank
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
-from sandbox.report.trial_view import trial_text
-from sandbox.report.verdict_table import verdict_lines
+from sandbox.report.charts.layout import RunData
+from sandbox.report.render import terminal
+from sandbox.report.trial import trial_document
 from unit.fake_stack import FakeStack
 from unit.measure.test_bench import run_bench
 from unit.measure.trial.trial_runs import try_once
 from unit.measure.trial.trial_world import made_world
 from unit.record.made_results import HOST, STARTED, matrix_part
 from unit.report import made_up_trials
+from unit.report.made_up import verdict_lines
 
 OF_A_LOAD = "queries_per_tx"
 OF_A_TRIAL = "last_heal_ms"
@@ -120,7 +122,7 @@ def main(results: Path) -> None:
                 OF_A_TRIAL: getattr(trial.metrics, OF_A_TRIAL),
                 "matrix": printed(*of_loads),
                 "trials": printed(*of_trials),
-                "trial": trial_text(trial, "results/latest"),
+                "trial": "\n".join(terminal.lines(trial_document(RunData(trial)))),
             }
         )
     )

@@ -9,7 +9,7 @@ import pytest
 from contract import stacks
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import effective_variables
-from sandbox.report.plan_view import role_hint
+from sandbox.report.plan import role_hint
 
 PLUGIN = "default_authentication_plugin"
 ENTRYPOINT = stacks.CHECKOUT / "compose" / "maxscale" / "entrypoint.sh"

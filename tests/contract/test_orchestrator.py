@@ -18,7 +18,8 @@ from sandbox.profile.planner import make_plan
 from sandbox.profile.questions import expected_answer, ready_commands
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import effective_variables
-from sandbox.report.plan_view import plan_lines
+from sandbox.report.plan import plan_document
+from sandbox.report.render import terminal
 
 SOURCE = {"Key": {"Hostname": "mysql1"}, "Version": "8.4.11", "ReplicationDepth": 0, "IsLastCheckValid": True}
 REPLICA = {**SOURCE, "Key": {"Hostname": "replica1"}, "ReplicationDepth": 1}
@@ -106,7 +107,7 @@ def test_replicas_notice_a_silent_source_and_prove_it(profile: str, variable: st
         (proof,) = [variant.proof for name, variant in node.applied if name == f"{manager}-servers"]
         assert expected_answer(proof, node, context) == f"{given or 4},heartbeats in time"
         note = f"note     {node.name}: {manager} asks for {variable}=4; SET has 60, and wins"
-        assert (note in plan_lines(plan)) == bool(given)
+        assert (note in terminal.lines(plan_document(plan))) == bool(given)
 
 
 def test_servers_that_nobody_promotes_keep_their_own_patience() -> None:

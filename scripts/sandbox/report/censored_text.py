@@ -1,6 +1,5 @@
 """PURE: verdicts on pairs with open trials as text and data: what the difference is at least, and the log-rank p."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from sandbox.judge.compare import Judged, Verdict
@@ -19,12 +18,6 @@ LOG_RANK_TEXT = (
 def any_open(judged: Judged) -> bool:
     """Whether trials of any compared pair were open at their end."""
     return any(isinstance(each, CensoredVerdict) for each in [*judged.verdicts, *judged.canary])
-
-
-def with_log_rank(headings: Iterable[str], judged: Judged) -> tuple[str, ...]:
-    """The headings of verdicts with that of the log-rank test before the last one, where any pair needs it."""
-    *others, last = headings
-    return (*others, *([LOG_RANK] if any_open(judged) else []), last)
 
 
 def log_rank_text(verdict: Verdict) -> str:

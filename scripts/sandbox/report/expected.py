@@ -9,9 +9,10 @@ from sandbox.judge.survival import Lasted
 from sandbox.record.manifest import CellPart, ExpectedPart, MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Record
+from sandbox.report.document import Table
 from sandbox.report.text import figure, varied
 from sandbox.report.trial_cells import is_open, median_text, seen_median
-from sandbox.report.trial_tables import TrialTable
+from sandbox.report.trial_tables import cell_table
 
 _HEADER = ("metric", "expected", "tolerance", "median", "runs", "outcome")
 
@@ -66,13 +67,15 @@ def _values(records: Sequence[Record], cell: str, metric: str) -> list[Lasted]:
     return [found for found in own if found is not None]
 
 
-def expected_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:
+def expected_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
     """A row for each expectation and cell; no table where nothing was expected."""
     factors = varied(part)
     found = outcomes(part, records)
-    rows = [[*(each.cell.levels.get(factor, "") for factor in factors), *_row(each)] for each in found]
+    if not found:
+        return []
+    rows = [([each.cell.levels.get(factor, "") for factor in factors], _row(each)) for each in found]
     note = "The median of the runs, and between which values the matrix file expects it."
-    return [TrialTable("Expected and measured", note, [*factors, *_HEADER], rows, len(factors))] if rows else []
+    return [cell_table(factors, _HEADER, rows, "Expected and measured", note)]
 
 
 def _row(outcome: Measured) -> Sequence[str]:

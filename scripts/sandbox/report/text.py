@@ -21,17 +21,11 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in shown]
 
 
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown; pipes in cells are escaped."""
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
-
-
-def wrapped(text: str, head: str = "", indent: str | None = None) -> list[str]:
+def wrapped(text: str, head: str = "", indent: str | None = None, width: int = WIDTH) -> list[str]:
     """``head`` and text as lines that fit, names unbroken; none for an empty text. ``indent``: below the head."""
     further = (" " * len(head) or "  ") if indent is None else indent
     return textwrap.wrap(
-        text, WIDTH, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
+        text, width, initial_indent=head, subsequent_indent=further, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -47,6 +41,11 @@ def figure(value: float, separator: str = ",", sign: str = "", digits: int = 4) 
     """
     short = f"{value:{sign}.{digits}g}"
     return f"{value:{sign}{separator}.0f}" if abs(float(short)) >= 1000 else short
+
+
+def value_text(value: float, at_least: bool) -> str:
+    """A number without thousands' separators; ``≥`` where it is only a lower bound."""
+    return f"{'≥ ' if at_least else ''}{figure(value, '')}"
 
 
 def shown(metric: Metric, effect: float) -> str:

@@ -1,16 +1,17 @@
-"""PURE: the tables of a matrix of trials, the same ones for the page, a terminal and Markdown."""
+"""PURE: the tables and notes of a matrix of trials."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from sandbox.judge.verdict import FEWEST_BLOCKS, FEWEST_TRIALS
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS, in_group
 from sandbox.record.record import Record
 from sandbox.record.trial import LedgerCounts
+from sandbox.report.document import Column, Row, Table, TableCell
 from sandbox.report.text import UNKNOWN, varied
 from sandbox.report.trial_cells import (
+    CANARY,
     LATER_MS,
     CellTrials,
     cells_of,
@@ -37,30 +38,17 @@ _ERRORS = ("write_errors", "read_errors")
 _LEDGER = ("acked", "failed", "unknown", "lost", "phantom", "duplicate", "stale at writer", "stale at readers")
 STALLED_MS = 500.0
 """Where an outage must be longer than this to count, the reader should know."""
-_GAP = 2
-"""Columns between two columns of a table on a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialTable:
-    """``words``: how many of the columns, the first ones, are names; all others are figures."""
-
-    title: str
-    note: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: int
-
-
-def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:
+def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[Table]:
     """Outages, recovery, the ledger, and the checks that failed; none where nothing breaks."""
     if not of_trials(records):
         return []
-    cells, factors = cells_of(part, records), varied(part)
+    found = cells_of(part, records)
+    factors = varied(part)
 
-    def table(title: str, note: str, header: Sequence[str], row: Callable[[CellTrials], Sequence[str]]) -> TrialTable:
-        rows = [[*cell.levels, *row(cell)] for cell in cells]
-        return TrialTable(title, note, [*factors, *header], rows, len(factors))
+    def table(title: str, note: str, header: Sequence[str], row: Callable[[CellTrials], Sequence[str]]) -> Table:
+        return cell_table(factors, header, [(cell.levels, row(cell)) for cell in found], title, note)
 
     shown = ("rto_ms", *_RECOVERY)
     asked_too = [name for name in part.metrics if METRICS[name].may_be_open and name not in shown]
@@ -84,7 +72,7 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
             lambda cell: _recovery(cell, times),
         ),
         table("Ledger, all trials", "Acknowledged writes that the writer lacks in the end are lost.", _LEDGER, _ledger),
-        *_checks(cells, factors),
+        *_checks(found, factors),
     ]
     flow = table(
         "Flow control and load",
@@ -94,6 +82,19 @@ def trial_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable
         lambda cell: [median_of(cell, name) for name in of_cluster],
     )
     return [*tables[:2], *([flow] if clusters else []), *tables[2:]]
+
+
+def cell_table(
+    factors: Sequence[str],
+    header: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], Sequence[str | TableCell]]],
+    title: str,
+    note: str,
+) -> Table:
+    """A row for each cell: its levels of the factors, then its figures under the headings."""
+    columns = [*map(Column, factors), *(Column(heading, number=True) for heading in header)]
+    shown = [Row.of([*levels, *figures], look=CANARY if CANARY in levels else "") for levels, figures in rows]
+    return Table(columns, shown, title, note)
 
 
 def trial_notes(part: MatrixPart, records: Sequence[Record]) -> list[str]:
@@ -116,34 +117,6 @@ def _stalled(cells: Sequence[CellTrials]) -> Iterator[str]:
         most_ms, name = max(found)
         where = f"{len(found)} trial{'s' if len(found) > 1 else ''}"
         yield f"writes stalled before the fault in {where}: only outages above {most_ms:,.0f} ms count in {name}"
-
-
-def fitting(table: TrialTable, columns: int) -> list[TrialTable]:
-    """The table in as many pieces as fit into so many columns, each with the names in front.
-
-    Columns that are empty in every row are left out, and so do not count.
-    """
-    lines = [table.header, *table.rows]
-    used = [each for each in range(table.words, len(table.header)) if any(row[each] for row in table.rows)]
-    names = sum(_width(lines, each) for each in range(table.words))
-    pieces: list[list[int]] = [[]]
-    for each in used:
-        taken = names + sum(_width(lines, other) for other in pieces[-1])
-        if pieces[-1] and taken + _width(lines, each) - _GAP > columns:
-            pieces.append([])
-        pieces[-1].append(each)
-    return [_piece(table, piece, first=not index) for index, piece in enumerate(pieces)]
-
-
-def _width(lines: Sequence[Sequence[str]], column: int) -> int:
-    return max(len(line[column]) for line in lines) + _GAP
-
-
-def _piece(table: TrialTable, columns: Sequence[int], first: bool) -> TrialTable:
-    chosen = [*range(table.words), *columns]
-    header, *rows = ([line[each] for each in chosen] for line in [table.header, *table.rows])
-    titled = table.title if first else f"{table.title} (more)"
-    return replace(table, title=titled, note=table.note if first else "", header=header, rows=rows)
 
 
 def _outage(cell: CellTrials) -> Sequence[str]:
@@ -192,7 +165,7 @@ def _stale(ledgers: Sequence[LedgerCounts | None], stream: str) -> str:
     return f"{sum(each.stale for each in found):,} of {sum(each.reads for each in found):,}" if found else UNKNOWN
 
 
-def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[TrialTable]:
+def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[Table]:
     """A column for each check that failed anywhere: ``3 of 10``; of those trials that it judged."""
     counts = {
         cell.name: Counter[tuple[str, str]]((each.name, each.verdict) for run in cell.records for each in run.checks)
@@ -202,8 +175,8 @@ def _checks(cells: Sequence[CellTrials], factors: Sequence[str]) -> Iterator[Tri
               if any(found[name, "fail"] for found in counts.values())]  # fmt: skip
     if not failed:
         return
-    rows = [[*cell.levels, *(_check_text(counts[cell.name], name) for name in failed)] for cell in cells]
-    yield TrialTable("Checks that failed", "In how many of the trials.", [*factors, *failed], rows, len(factors))
+    rows = [(cell.levels, [_check_text(counts[cell.name], name) for name in failed]) for cell in cells]
+    yield cell_table(factors, failed, rows, "Checks that failed", "In how many of the trials.")
 
 
 def _check_text(found: Counter[tuple[str, str]], name: str) -> str:

@@ -1,4 +1,4 @@
-"""PURE: a judged matrix as tables for a terminal, as Markdown and as data: verdicts, processor time, notes."""
+"""PURE: the figures, margins and notes of verdicts as text, and a judged matrix as data."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,18 +20,13 @@ from sandbox.report.censored_text import (
     censored_data,
     censored_figures,
     log_rank_text,
-    with_log_rank,
 )
-from sandbox.report.environment import unset_lines
-from sandbox.report.expected import expected_data, expected_notes, expected_tables
-from sandbox.report.rendering import rendered, rendered_lines
-from sandbox.report.text import WIDTH, figure, levels_text, make_command, p_text, shown, varied
-from sandbox.report.trial_answer import answer_of
+from sandbox.report.expected import expected_data, expected_notes
+from sandbox.report.text import figure, levels_text, make_command, p_text, shown, varied
 from sandbox.report.trial_cells import of_trials
-from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
+from sandbox.report.trial_tables import trial_notes
 
 FIGURES = ("effect", "95 % interval", "n", "adj. p", "verdict")
-WIDE_FIGURES = (*FIGURES[:-1], "MDE", FIGURES[-1])
 MDE_TEXT = "MDE: the smallest difference that this many blocks detect with 80 % power"
 _MOST_CELLS = 4
 """That lost runs, named in one line."""
@@ -49,58 +44,6 @@ class Units:
 
 BLOCKS = Units("blocks", "blocks", "blocks", "fewer than 6 blocks")
 RUNS = Units("runs a side", "runs", "a side", "too few runs")
-
-
-def verdict_lines(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
-    """Question, one table per metric, the canary, processor time, and what was left out or could not run."""
-    tables = {
-        f"{name}   {margin_text(name, judged)}": [
-            [*levels, *figures(each, any_open(judged))]
-            for found in with_levels(part, judged, name)
-            for levels, each in found
-        ]
-        for name in part.metrics
-    }
-    seen = any("no difference" in verdict.word for verdict in judged.verdicts)
-    text = [*([MDE_TEXT.replace("MDE", "sees")] if seen else []), *notes(part, judged, records)]
-    headings = [*varied(part), *with_log_rank(FIGURES, judged)]
-    alike = _both(part, judged, records)
-    if alike["trials"]:
-        judged_too = [TrialTable(title, "", headings, rows, len(varied(part))) for title, rows in tables.items()]
-        alike["trials"] = [each for table in [*alike["trials"], *judged_too] for each in fitting(table, WIDTH - 2)]
-        tables = {}
-    return rendered_lines("verdicts.txt", **alike, tables=tables, headings=headings, notes=text)
-
-
-def _both(part: MatrixPart, judged: Judged, records: Sequence[Record]) -> dict[str, Any]:
-    """What the terminal and the summary show alike."""
-    times, first = processor_table(part, records), asked_first(part)
-    trials, sentence = all_tables(part, records), answer_of(part, judged, records)
-    return {"part": part, "answer": sentence, "times": times, "times_first": first, "trials": trials}
-
-
-def all_tables(part: MatrixPart, records: Sequence[Record]) -> list[TrialTable]:
-    """The tables of trials, and what was expected next to what was measured; none where there is neither."""
-    return [*expected_tables(part, records), *trial_tables(part, records)]
-
-
-def summary(part: MatrixPart, judged: Judged, records: Sequence[Record], command: Sequence[str]) -> str:
-    """``summary.md``: question, answer, verdicts, what was left out, the machine, how to reproduce it."""
-    cells = {cell.name: levels_text(cell.levels) for cell in part.cells}
-    named = [*((cells[each.cell], each) for each in judged.verdicts), *(("canary", each) for each in judged.canary)]
-    return rendered(
-        "summary.md",
-        **_both(part, judged, records),
-        headings=["cell", *with_log_rank(WIDE_FIGURES, judged)],
-        tables={
-            name: [[cell, *wide_figures(each, any_open(judged))] for cell, each in named if each.metric == name]
-            for name in part.metrics
-        },
-        notes=[MDE_TEXT, *notes(part, judged, records), *lost_runs(part, records), *filter(None, [part.note])],
-        unset=unset_lines(part, records),
-        how=how(part, records),
-        again=again(part, command),
-    )
 
 
 def how(part: MatrixPart, records: Sequence[Record]) -> str:
@@ -223,7 +166,7 @@ def calibrate_commands(part: MatrixPart, judged: Judged, records: Sequence[Recor
     return [f"make calibrate{f' WORKLOAD={word}' if word else ''} SECONDS={part.seconds}" for word in words]
 
 
-def notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
+def matrix_notes(part: MatrixPart, judged: Judged, records: Sequence[Record] = ()) -> list[str]:
     """Notes on the figures: few trials, noise, marked blocks, what was left out or could not run."""
     text = [*expected_notes(part, records), *trial_notes(part, records), *([LOG_RANK_TEXT] if any_open(judged) else [])]
     if judged.unfit:

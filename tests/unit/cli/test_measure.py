@@ -8,7 +8,9 @@ import pytest
 
 from sandbox.cli.commands import bench
 from sandbox.cli.common.measuring import bench_request
+from sandbox.core.paths import RESULTS
 from sandbox.stack.snapshots.background import somebody_measures
+from unit.record.samples import sample_record
 
 
 def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,11 +18,10 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
 
     def measured(*_: Any) -> tuple[Any, Any]:
         seen.append(somebody_measures())
-        return SimpleNamespace(status="ok"), SimpleNamespace(path=tmp_path)
+        return sample_record(), SimpleNamespace(path=RESULTS / "x")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(bench, "bench", measured)
-    monkeypatch.setattr(bench, "_print", lambda *_: None)
     monkeypatch.setattr(bench, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
     assert bench.run("default", bench_request("oltp_read_only", [], {}), as_json=False) == 0
     assert seen == [True] and not somebody_measures()

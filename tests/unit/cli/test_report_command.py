@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from perf.made_up import write_made_up
-from sandbox.cli.commands import report
+from sandbox.cli.common import reports
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.matrix.result_folder import note_noise, part_of
 from sandbox.record.store import ResultFolder
@@ -33,14 +33,14 @@ def bench(results: Path, **changed: object) -> ResultFolder:
 def test_it_leaves_a_page_and_a_summary(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 42)
     before = {path.name for path in result.path.iterdir()}
-    written = report.write_report(result)
+    written = reports.write_report(result)
     assert [path.name for path in written] == ["report.html", "summary.md"]
     assert {path.name for path in result.path.iterdir()} - before == {"report.html", "summary.md"}
     assert written[0].read_text().startswith("<!doctype html>") and written[1].read_text().startswith("# Durable")
 
 
 def test_charts_are_written_when_asked_for(tmp_path: Path) -> None:
-    written = report.write_report(bench(tmp_path), charts=True)
+    written = reports.write_report(bench(tmp_path), charts=True)
     assert [str(path.relative_to(tmp_path)).split("/", 1)[1] for path in written[2:]] == [
         "charts/seconds.svg",
         "charts/seconds.png",
@@ -49,13 +49,13 @@ def test_charts_are_written_when_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_bench_has_a_report_of_its_own(tmp_path: Path) -> None:
-    page = report.write_report(bench(tmp_path))[0].read_text()
+    page = reports.write_report(bench(tmp_path))[0].read_text()
     assert "1,234.5 transactions per second" in page and "NOT ENDED" in page
     assert 'href="runs/bench.1/load.log"' in page and "samples.jsonl" not in page, "no link to what is not there"
 
 
 def test_a_bench_that_failed_is_reported_too(tmp_path: Path) -> None:
-    page = report.write_report(bench(tmp_path, status="failed", reason="it broke"))[0].read_text()
+    page = reports.write_report(bench(tmp_path, status="failed", reason="it broke"))[0].read_text()
     assert "failed: it broke." in page
 
 
@@ -65,13 +65,13 @@ def test_a_result_without_a_good_run_is_no_report(tmp_path: Path) -> None:
         record = json.loads(path.read_text())
         path.write_text(json.dumps({**record, "status": "infra_error", "reason": "no image"}))
     with pytest.raises(SandboxError, match="no run of the matrix made-up is usable") as refused:
-        report.write_report(result)
+        reports.write_report(result)
     assert refused.value.exit_code is ExitCode.ENVIRONMENT and "no image" in refused.value.lines()[1]
 
 
 def test_a_result_without_any_record_is_no_report(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="has no run"):
-        report.write_report(ResultFolder.create(tmp_path, manifest()))
+        reports.write_report(ResultFolder.create(tmp_path, manifest()))
 
 
 def test_a_record_of_another_version_says_which_part_it_is(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_record_of_another_version_says_which_part_it_is(tmp_path: Path) -> No
     path = result.path / "runs" / "bench.1" / "record.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 7}))
     with pytest.raises(SandboxError, match="cannot be read") as refused:
-        report.write_report(result)
+        reports.write_report(result)
     assert "schema_version" in refused.value.lines()[1]
 
 
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_read_is_three_lines_and_bad_input(
     path = result.path / file
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(SandboxError) as refused:
-        report.write_report(result)
+        reports.write_report(result)
     assert refused.value.exit_code is ExitCode.BAD_INPUT and result.path.name in refused.value.what
     assert str(Path(file).parent) in refused.value.what, "which one it is"
     assert all(refused.value.lines()) and len(refused.value.lines()) == 3
@@ -103,11 +103,11 @@ def test_the_noise_that_was_known_at_the_end_is_kept(tmp_path: Path) -> None:
     result = write_made_up(tmp_path, 168)
     noisy = {name: {"tps": 0.5, "latency_p95_ms": 0.5} for name in ("oltp_point_select", "oltp_read_write")}
     note_noise(result, noisy)
-    written = report.write_report(result)[1].read_text()
+    written = reports.write_report(result)[1].read_text()
     assert "is worse" not in written, "with such noise nothing can be said"
     note_noise(result, {})
     assert part_of(result).calibrated == {}
-    assert "is worse" in report.write_report(result)[1].read_text()
+    assert "is worse" in reports.write_report(result)[1].read_text()
 
 
 def test_made_up_results_are_the_same_for_the_same_seed(tmp_path: Path) -> None:

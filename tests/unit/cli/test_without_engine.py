@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from sandbox.cli.commands import compare, config, doctor, export, history, plan, profiles, query, report
+from sandbox.cli.commands import compare, config, doctor, export, history, plan, profiles, query
 from sandbox.cli.commands import help as help_command
 from sandbox.cli.commands import list as list_command
 from sandbox.cli.common.find_result import find_result
+from sandbox.cli.common.reports import write_report
 from sandbox.cli.registry import COMMANDS, guide_of
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.stack import engine
@@ -26,7 +27,7 @@ LOOKS: dict[str, Callable[[Path], object]] = {
     "history": lambda results: history.run(results=results),
     "compare": lambda results: compare.run(min(map(str, results.iterdir())), "latest", results=results),
     "export": lambda results: export.run("benchstat", results=results),
-    "report": lambda results: report.write_report(find_result(None, results, "report")),
+    "report": lambda results: write_report(find_result(None, results, "report")),
 }
 """Commands that do all of their work without an engine."""
 PLANS: dict[str, Callable[[str], object]] = {

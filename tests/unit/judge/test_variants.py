@@ -18,8 +18,8 @@ from sandbox.judge.variants import (
 from sandbox.record.manifest import CellPart, ComparisonPart, MatrixPart
 from sandbox.record.record import Environment, Inputs, Record
 from sandbox.report.environment import unset_lines
-from sandbox.report.verdict_table import summary
 from unit.record.samples import sample_record
+from unit.report.made_up import summary
 
 BASELINE = {"mysql1": {"server_uuid": "a", "sync_binlog": "0", "max_connections": "500", "innodb_io_capacity": "200"}}
 

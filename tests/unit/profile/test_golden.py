@@ -14,7 +14,8 @@ from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.planner import make_plan
 from sandbox.profile.reader import load_library
 from sandbox.profile.templates import PLACEHOLDER
-from sandbox.report.plan_view import plan_lines
+from sandbox.report.plan import plan_document
+from sandbox.report.render import terminal
 
 GOLDEN = CHECKOUT / "tests" / "golden"
 EXTERNAL = "mysql://user@db.example.net:3306/sbtest"
@@ -55,7 +56,7 @@ def check(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_plan_is_as_it_was(profile: str) -> None:
-    check(GOLDEN / "plan" / f"{profile}.txt", "\n".join([*plan_lines(sample(profile)), ""]))
+    check(GOLDEN / "plan" / f"{profile}.txt", terminal.text(plan_document(sample(profile))))
 
 
 @pytest.mark.parametrize("profile", PROFILES)

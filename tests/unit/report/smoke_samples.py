@@ -12,7 +12,7 @@ from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.smoke import SMOKE_METRICS, smoke_selection
 from sandbox.record.manifest import HostCheck, MatrixPart
 from sandbox.record.record import Record
-from sandbox.report.smoke_view import SmokeLook, SmokeReport
+from sandbox.report.smoke import SmokeLook, SmokeReport
 from unit.matrix.resolved import resolved
 from unit.record.samples import METRICS, sample_record
 

@@ -15,8 +15,8 @@ from sandbox.report.expected import (
     outcomes,
 )
 from sandbox.report.trial_answer import answer_of
-from sandbox.report.verdict_table import summary, verdict_data, verdict_lines
-from unit.report.made_up import made_up
+from sandbox.report.verdict_table import verdict_data
+from unit.report.made_up import made_up, summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, with_percentile
 
 CRASH, LOSS = cell_name("galera", "haproxy", "server-crash"), cell_name("gr", "haproxy", "host-loss")
@@ -36,10 +36,10 @@ LONG = {"cells": [DIRECT], "between": (5_000.0, 9_000.0)}
 
 def test_the_table_by_hand() -> None:
     (table,) = expected_tables(expecting(FLOOR, LONG), records())
-    assert table.header == [
+    assert table.headings == [
         "topology", "proxy", "fault", "metric", "expected", "tolerance", "median", "runs", "outcome",
     ]  # fmt: skip
-    assert table.rows == [
+    assert table.texts == [
         ["galera", "haproxy", "server-crash", "rto, ms", "2,700", "± 1,000", "3,600", "10", "as expected"],
         ["gr", "haproxy", "server-crash", "rto, ms", "2,700", "± 1,000", "3,600", "10", "as expected"],
         ["galera", "direct", "server-crash", "rto, ms", "5,000 … 9,000", "± 1,000", "10,650", "10",
@@ -48,15 +48,15 @@ def test_the_table_by_hand() -> None:
 
 
 def test_below_the_range_differs_too() -> None:
-    (row,) = expected_tables(expecting({**LONG, "between": (12_000.0, 13_000.0)}), records())[0].rows
+    (row,) = expected_tables(expecting({**LONG, "between": (12_000.0, 13_000.0)}), records())[0].texts
     assert row[-1] == "differs by -1,350 ms"
 
 
 def test_trials_that_were_still_out_differ_only_if_they_were_out_longer_than_expected() -> None:
     early, late = ({"cells": [LOSS], "between": (0.0, end)} for end in (5_000.0, 90_000.0))
-    rows = expected_tables(expecting(early), records())[0].rows
+    rows = expected_tables(expecting(early), records())[0].texts
     assert rows[0][-3:] == ["≥ 60,000", "10", "differs by at least +55,000 ms"]
-    assert expected_tables(expecting(late), records())[0].rows[0][-1] == "unknown"
+    assert expected_tables(expecting(late), records())[0].texts[0][-1] == "unknown"
     assert outcomes(expecting(late), records())[0].met is None
 
 
@@ -66,12 +66,12 @@ def test_an_open_percentile_is_at_least_the_time_out() -> None:
     plain = {"cells": [CRASH], "metric": "latency_p95_ms"}
     late, early = (expecting({**plain, "between": ends}) for ends in ((4_000.0, 6_000.0), (1.0, 10.0)))
     assert outcomes(late, found)[0].words == "unknown"
-    assert expected_tables(late, found)[0].rows[0][-3] == "≥ 2,003"
+    assert expected_tables(late, found)[0].texts[0][-3] == "≥ 2,003"
     assert outcomes(early, found)[0].words == "differs by at least +1,993 ms"
 
 
 def test_without_a_run_it_is_unknown() -> None:
-    rows = expected_tables(expecting(FLOOR), [])[0].rows
+    rows = expected_tables(expecting(FLOOR), [])[0].texts
     assert [row[-3:] for row in rows] == [["", "0", "unknown"]] * 2
     assert expected_sentence(expecting(FLOOR), []) == "0 of 2 expected medians were met; 2 are unknown."
 
@@ -115,7 +115,7 @@ def test_a_bench_can_expect_too() -> None:
     plain, _, runs = made_up()
     cell, found = plain.cells[0].name, [run.record for run in runs]
     expected = ExpectedPart(cells=[cell], metric="tps", between=(0.0, 1.0), tolerance=0.0, because="")
-    (row,) = expected_tables(plain.model_copy(update={"expected": [expected]}), found)[0].rows
+    (row,) = expected_tables(plain.model_copy(update={"expected": [expected]}), found)[0].texts
     assert row[-1].startswith("differs by +") and row[-1].endswith(" 1/s") and "" in row
 
 

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.cli.commands import report
+from sandbox.cli.common import reports
 from sandbox.record.record import Metrics, Record
 from sandbox.record.store import ResultFolder
+from sandbox.report.charts.layout import RunData
 from sandbox.report.charts.trial import trial_figures
-from sandbox.report.page import html, matrix_page, trial_page
+from sandbox.report.document import Medium, shown_in
+from sandbox.report.matrix import matrix_document
+from sandbox.report.render import html, markdown, terminal
+from sandbox.report.trial import single_trial_answer, trial_document
 from sandbox.report.trial_tables import trial_tables
-from sandbox.report.trial_view import single_trial_answer, trial_markdown, trial_text
+from unit.report.made_up import said_of, tables_of
 from unit.report.made_up_trials import (
     COMMAND,
     SEEN_MS,
@@ -83,14 +87,14 @@ def checked(page: str) -> str:
 def matrix(found: list[Record] | None = None) -> str:
     known = records() if found is None else found
     figures = trial_figures(part(), runs(known), {})
-    return html(matrix_page(part(), judged(known), runs(known), figures, COMMAND, "today"))
+    return html.page(matrix_document(part(), judged(known), runs(known), figures, COMMAND, "today"))
 
 
 def test_a_failover_matrix_shows_every_number_of_its_tables() -> None:
     text = checked(matrix())
     for table in trial_tables(part(), records()):
         assert table.title in text and table.note in text
-        for row in table.rows:
+        for row in table.texts:
             assert " ".join(" ".join(row).split()) in text, row
 
 
@@ -101,14 +105,16 @@ def test_the_answer_stands_on_top() -> None:
 
 
 def test_a_verdict_has_the_log_rank_p_and_medians_in_place_of_pseudo_medians() -> None:
-    found = matrix_page(part(), judged(), runs(), [], COMMAND, "today")
-    assert found.headings == ("effect", "95 % interval", "n", "adj. p", "MDE", "log-rank p", "verdict")
-    row = next(each for each in found.tables[0].rows if each["levels"] == ["gr", "haproxy", "host-loss"])
-    assert row["values"] == "10,950 → ≥ 60,000 ms" and row["word"] == "worse"
-    assert row["figures"][-2:] == ("0.024", "worse (8 + 2 open)")
-    errors = next(each for each in found.tables[2].rows if each["levels"] == ["galera", "haproxy", "server-crash"])
-    assert errors["values"] == "1,065 → 360 1/run" and found.tables[0].metric == "RTO"
-    assert "the log-rank test decides" in checked(html(found))
+    found = matrix_document(part(), judged(), runs(), [], COMMAND, "today")
+    tables = tables_of(shown_in(found, Medium.PAGE))
+    headings = ["verdict", "effect", "95 % interval", "n", "adj. p", "MDE", "log-rank p", "baseline → this"]
+    rto, errors = tables["RTO"], tables["write errors"]
+    assert rto.headings == ["topology", "proxy", "fault", *headings]
+    row = next(each for each in rto.rows if [cell.text for cell in each.cells[:3]] == ["gr", "haproxy", "host-loss"])
+    assert row.cells[-1].text == "10,950 → ≥ 60,000 ms" and row.cells[3].look == "worse"
+    assert (row.cells[3].text, row.cells[-2].text) == ("worse (8 + 2 open)", "0.024")
+    text = next(each for each in errors.texts if each[:3] == ["galera", "haproxy", "server-crash"])
+    assert text[-1] == "1,065 → 360 1/run" and "the log-rank test decides" in checked(html.page(found))
 
 
 def test_an_open_percentile_is_at_least_in_the_verdicts_too() -> None:
@@ -116,8 +122,8 @@ def test_an_open_percentile_is_at_least_in_the_verdicts_too() -> None:
     found = [with_percentile(name, block, ms, ms > 2_000)
              for name, ms in ((base, 10.0), (cell, 2_006.0)) for block in range(1, 11)]  # fmt: skip
     plan = part(metrics=["latency_p95_ms"])
-    rows = matrix_page(plan, judged(found, plan), runs(found), [], COMMAND, "today").tables[0].rows
-    assert next(each["values"] for each in rows if each["figures"][-1] != "not run") == "10 → ≥ 2,006 ms"
+    rows = tables_of(said_of(plan, judged(found, plan), found))["latency_p95_ms"].texts
+    assert next(each[-1] for each in rows if "not run" not in each) == "10 → ≥ 2,006 ms"
 
 
 def test_without_open_trials_there_is_no_column_for_the_test() -> None:
@@ -146,7 +152,7 @@ def test_the_command_draws_the_median_trials_of_the_worst_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     result = write_result(tmp_path)
-    page = report.write_report(result)[0].read_text()
+    page = reports.write_report(result)[0].read_text()
     text = checked(page)
     assert "median trials of the cells that were out longest, in time" in text
     assert len(re.findall(r"topology-\w+\.proxy-\w+\.fault-[\w-]+\.\d+: RTO", text)) == 8
@@ -163,7 +169,7 @@ def test_a_log_that_is_gone_or_broken_is_noted_and_the_rest_is_drawn(
                     for proxy, block in (("haproxy", 5), ("direct", median_block("direct"))))  # fmt: skip
     gone.unlink()
     broken.write_text("no header\n")
-    text = checked(report.write_report(result)[0].read_text())
+    text = checked(reports.write_report(result)[0].read_text())
     assert len(re.findall(r"fault-[\w-]+\.\d+: RTO", text)) == 6
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) == 2 and all("not drawn in time" in note for note in notes) and "header" in notes[1]
@@ -183,9 +189,9 @@ def test_a_fault_is_no_unsteadiness(tmp_path: Path) -> None:
         changed = record.model_copy(update={"files": {**record.files, "series": "seconds.csv"}})
         (result.run_path(record) / "seconds.csv").write_text(series)
         (result.run_path(record) / "record.json").write_text(changed.to_json())
-    found = report.read_runs(result)
+    found = reports.read_runs(result)
     plan = result.manifest.matrix
-    assert plan and found[0].seconds["tps"] and not report.judge(result, plan, found).unsteady
+    assert plan and found[0].seconds["tps"] and not reports.judge(result, plan, found).unsteady
 
 
 def single(tmp_path: Path, record: Record) -> ResultFolder:
@@ -193,7 +199,7 @@ def single(tmp_path: Path, record: Record) -> ResultFolder:
 
 
 def test_one_trial_has_a_page_of_its_own(tmp_path: Path) -> None:
-    page, summary = (path.read_text() for path in report.write_report(single(tmp_path, trial_record(lost=2))))
+    page, summary = (path.read_text() for path in reports.write_report(single(tmp_path, trial_record(lost=2))))
     text = checked(page)
     assert "server-crash of writer on galera3+haproxy through writer" in text
     assert "Writes were back after 2,500 ms (± 10). 2 of 1,000 acknowledged writes were lost." in text
@@ -211,15 +217,15 @@ def test_no_lag_is_drawn_where_none_was_measured(tmp_path: Path) -> None:
     figures = record.trial.figures.model_copy(update={"lag": {}})
     undated = record.model_copy(update={"trial": record.trial.model_copy(update={"figures": figures})})
     for each, nodes in ((record, {"galera1", "galera2"}), (undated, set[str]())):
-        (series,) = report.trial_series(single(tmp_path / str(len(nodes)), each), [each]).values()
+        (series,) = reports.trial_series(single(tmp_path / str(len(nodes)), each), [each]).values()
         assert series.lag_ms.keys() == nodes and series.acked
 
 
 def test_a_trial_that_was_still_out_says_so_everywhere() -> None:
     record = trial_record(rto_ms=SEEN_MS, still_out=True)
     assert single_trial_answer(record).startswith("Writes were not back within 60,000 ms. None of 1,000 ")
-    assert "at least 60,000 ms (still open at the end)" in trial_text(record, "results/x")
-    assert re.search(r"redundancy restored +at least 60,000 ms", trial_text(record, "results/x"))
+    assert "at least 60,000 ms (still open at the end)" in terminal.text(trial_document(RunData(record)))
+    assert re.search(r"redundancy restored +at least 60,000 ms", terminal.text(trial_document(RunData(record))))
 
 
 def test_a_trial_without_an_outage_or_without_a_ledger() -> None:
@@ -232,10 +238,10 @@ def test_a_trial_without_an_outage_or_without_a_ledger() -> None:
 def test_a_trial_that_failed_says_why() -> None:
     record = trial_record(status="infra_error", reason="the host is too busy")
     assert single_trial_answer(record) == "infra_error: the host is too busy."
-    assert "infra_error: the host is too busy." in checked(html(trial_page(runs([record])[0], [], SINGLE, "")))
+    assert "infra_error: the host is too busy." in checked(html.page(trial_document(runs([record])[0], [], SINGLE)))
 
 
 def test_the_summary_of_a_trial_is_markdown() -> None:
-    text = trial_markdown(trial_record(), SINGLE)
+    text = markdown.text(trial_document(RunData(trial_record()), command=SINGLE))
     assert text.startswith("# server-crash of writer on galera3+haproxy through writer\n")
     assert "```sh\nmake up NAME=default PROFILE=galera3+haproxy\nmake trial FAULT=server-crash SEED=4711\n```" in text

@@ -1,9 +1,12 @@
 """The tables of a matrix of trials: each figure by hand, on a terminal, in Markdown, in no bench."""
 
 from sandbox.record.record import CheckRecord, Metrics, Record
-from sandbox.report.trial_tables import TrialTable, fitting, trial_notes, trial_tables
-from sandbox.report.verdict_table import notes, summary, verdict_lines
+from sandbox.report.document import NOTHING, Document, Section, Table
+from sandbox.report.render import terminal
+from sandbox.report.trial_tables import trial_notes, trial_tables
+from sandbox.report.verdict_table import matrix_notes
 from unit.record.samples import sample_record
+from unit.report.made_up import summary, verdict_lines
 from unit.report.made_up_trials import COMMAND, cell_name, judged, part, records, trial_record
 
 CRASH, LOSS = cell_name("galera", "haproxy", "server-crash"), cell_name("gr", "haproxy", "host-loss")
@@ -13,11 +16,9 @@ def rows(title: str, found: list[Record] | None = None) -> dict[tuple[str, ...],
     """Row by its levels → column → text."""
     tables = {table.title: table for table in trial_tables(part(), records() if found is None else found)}
     table = tables[title]
-    assert table.header[: table.words] == ["topology", "proxy", "fault"]
-    return {
-        tuple(row[: table.words]): dict(zip(table.header[table.words :], row[table.words :], strict=True))
-        for row in table.rows
-    }
+    names = table.names
+    assert table.headings[:names] == ["topology", "proxy", "fault"]
+    return {tuple(row[:names]): dict(zip(table.headings[names:], row[names:], strict=True)) for row in table.texts}
 
 
 def test_outages_by_hand() -> None:
@@ -60,7 +61,7 @@ def test_every_time_that_is_judged_has_a_column() -> None:
         for each in records()
     ]
     (table,) = [each for each in trial_tables(plan, found) if each.title == "Recovery, ms"]
-    row = dict(zip(table.header, table.rows[2], strict=True))
+    row = dict(zip(table.headings, table.texts[2], strict=True))
     assert (row["joined again"], row["latency p95"]) == ("6,200", "9.5")
     assert row["all outages"] == row["longest outage"] == "3,590" and "RTO" not in row
     assert max(map(len, verdict_lines(plan, judged(found, plan), found))) <= 100
@@ -120,7 +121,7 @@ def test_few_trials_are_labelled_and_too_few_have_no_verdict() -> None:
         f"fewer than 6 trials, so no verdict: {LOSS} (5)",
         f"fewer than 10 trials: {CRASH} (8)",
     ]
-    assert notes(part(), judged(few), few)[:2] == trial_notes(part(), few)
+    assert matrix_notes(part(), judged(few), few)[:2] == trial_notes(part(), few)
     found = rows("Outage of writes, ms", few)
     assert found["galera", "haproxy", "server-crash"]["trials"] == "8 (few)"
     assert found["gr", "haproxy", "host-loss"]["trials"] == "5 (no verdict)"
@@ -133,12 +134,11 @@ def test_a_bench_has_none_of_this() -> None:
 
 
 def test_a_wide_table_is_split_with_its_names_in_front() -> None:
-    table = TrialTable("T", "note", ["cell", "aaaa", "empty", "bbbb", "cccc"], [["x", "1", "", "2", "3"]], 1)
-    pieces = fitting(table, 16)
-    assert [piece.header for piece in pieces] == [["cell", "aaaa", "bbbb"], ["cell", "cccc"]]
-    assert [piece.rows for piece in pieces] == [[["x", "1", "2"]], [["x", "3"]]]
-    assert [(piece.title, piece.note) for piece in pieces] == [("T", "note"), ("T (more)", "")]
-    assert [piece.header for piece in fitting(table, 100)] == [["cell", "aaaa", "bbbb", "cccc"]]
+    wide = Table.of(["cell", "aaaa", "empty", "bbbb", "cccc"], [["x", "1", "", "2", "3"]], "T", "note", numbers=4)
+    shown = Document(NOTHING, [Section([wide])])
+    pieces = ["T   note", "  cell  aaaa  bbbb", "  x     1     2", "", "T (more)", "  cell  cccc", "  x     3"]
+    assert terminal.lines(shown, width=18) == pieces
+    assert terminal.lines(shown) == ["T   note", "  cell  aaaa  bbbb  cccc", "  x     1     2     3"]
 
 
 def test_a_terminal_shows_them_within_its_width() -> None:
@@ -153,9 +153,9 @@ def test_a_terminal_shows_them_within_its_width() -> None:
 
 def test_the_summary_has_the_same_tables() -> None:
     text = summary(part(), judged(), records(), COMMAND)
-    for table in trial_tables(part(), records()):
-        assert f"### {table.title}\n" in text and table.note in text
-        for row in table.rows:
+    for each in trial_tables(part(), records()):
+        assert f"### {each.title}\n" in text and each.note in text
+        for row in each.texts:
             assert f"| {' | '.join(row)} |" in text
     assert "in each a trial of every cell on a fresh stack" in text and "warm-up" not in text
     assert "| adj. p | MDE | log-rank p | verdict |" in text

@@ -15,12 +15,11 @@ from sandbox.report.verdict_table import (
     lost_runs,
     processor_data,
     processor_table,
-    summary,
     verdict_data,
-    verdict_lines,
 )
 from unit.judge.test_compare import result
 from unit.record.samples import METRICS, sample_record
+from unit.report.made_up import summary, verdict_lines
 from unit.report.made_up_trials import trial_record
 
 PROCESSOR_TITLE = "Processor time per transaction, ms"

@@ -1,7 +1,5 @@
 """bench: one measurement of a running stack, shown second by second and saved as a record."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,13 +8,15 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.measuring import BenchLine, bench_request
 from sandbox.cli.common.options import Json, Name, Via, chosen
 from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.common.showing import show_run
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.paths import RESULTS
 from sandbox.load.common.workload import Progress
 from sandbox.measure.bench import EXIT_CODES, bench
 from sandbox.measure.run import BenchRequest
-from sandbox.record.record import Record
+from sandbox.report.bench import bench_document
+from sandbox.report.charts.layout import RunData
 from sandbox.stack.snapshots.background import measuring
 
 ABOUT = About(group="measure", recorded=True)
@@ -28,24 +28,8 @@ def run(name: str | None, request: BenchRequest, as_json: bool) -> int:
         with ProgressDisplay("bench") as progress:
             stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
         record, result = bench(stack, request, RESULTS, line)
-    _print(record, result.path, as_json)
+    show_run(as_json, record, result.path, bench_document(RunData(record)))
     return int(EXIT_CODES[record.status])
-
-
-def _print(record: Record, path: Path, as_json: bool) -> None:
-    folder = f"{path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}"
-    if as_json:
-        print(record.model_dump_json(indent=2))
-        return
-    # Late, for start-up time: 0.1 s that a refusal need not wait for.
-    from rich.console import Console
-
-    from sandbox.report.bench_view import bench_table, bench_text
-
-    if sys.stdout.isatty():
-        Console(highlight=False).print(bench_table(record, folder))
-    else:
-        print(bench_text(record, folder), end="")
 
 
 def command(

@@ -8,7 +8,8 @@ import typer
 
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import find_result, levels_in, read_manifest, read_records
-from sandbox.cli.common.options import Json, either, place, show
+from sandbox.cli.common.options import Json, either, place
+from sandbox.cli.common.showing import show_document
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
@@ -17,7 +18,7 @@ from sandbox.judge.compare import Verdict, judge_matrix, observations
 from sandbox.judge.unpaired import ResultSide, compare_results, differences_between, matched
 from sandbox.measure.machine import read_calibration
 from sandbox.record.store import ResultFolder
-from sandbox.report.across_time import unpaired_data, unpaired_lines
+from sandbox.report.comparison import comparison_document, unpaired_data
 
 ABOUT = About(group="results", after="report", needs_engine=False)
 
@@ -42,7 +43,7 @@ def run(a: str | None, b: str | None, gate: bool = False, as_json: bool = False,
     compared = compare_results(first, second, read_calibration())
     differences = differences_between(first, second)
     everything = (first, second, compared, differences)
-    show(as_json, unpaired_data(*everything), unpaired_lines(*everything))
+    show_document(as_json, unpaired_data(*everything), comparison_document(*everything))
     return int(gate_code(compared.verdicts) if gate else ExitCode.OK)
 
 

@@ -10,7 +10,8 @@ import typer
 
 from sandbox.cli.common import completion
 from sandbox.cli.common.find_result import levels_in, metrics_in, side_of
-from sandbox.cli.common.options import Json, chosen, show
+from sandbox.cli.common.options import Json, chosen
+from sandbox.cli.common.showing import show_document
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import RESULTS
@@ -20,7 +21,7 @@ from sandbox.matrix.selection import only_pieces
 from sandbox.measure.machine import read_calibration
 from sandbox.record.manifest import Manifest
 from sandbox.record.store import readable_results
-from sandbox.report.across_time import history_data, history_lines
+from sandbox.report.history import history_data, history_document
 
 ABOUT = About(group="results", after="compare", needs_engine=False)
 
@@ -47,7 +48,7 @@ def run(
     newest = found[0]
     sides = [each for each in reversed(found) if subject(each) == subject(newest)]
     history = history_of(sides, metrics or newest.metrics, _wanted(only, newest), read_calibration())
-    show(as_json, history_data(history), history_lines(history))
+    show_document(as_json, history_data(history), history_document(history))
     return int(ExitCode.OK)
 
 

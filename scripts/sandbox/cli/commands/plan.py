@@ -4,8 +4,9 @@ import sys
 
 from sandbox.cli.common import options
 from sandbox.cli.common.request import plan_request
+from sandbox.cli.common.showing import show_document
 from sandbox.cli.registry import About
-from sandbox.report.plan_view import plan_data, plan_lines
+from sandbox.report.plan import plan_data, plan_document
 from sandbox.stack.engine import Docker
 from sandbox.stack.planning import planned
 from sandbox.stack.supply import refusal_of_unavailable
@@ -27,6 +28,6 @@ def command(
 ) -> None:
     """Print nodes, versions, images, wiring, settings and memory of a profile."""
     made = planned(plan_request(expression, profile, set_, cnf, init, cpus, memory, external, disk))
-    options.show(json, plan_data(made), plan_lines(made))
+    show_document(json, plan_data(made), plan_document(made))
     if refusal := refusal_of_unavailable(made, Docker()):
         print(f"note: {refusal.what}; {refusal.known}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from sandbox.cli.common.options import Json, show
 from sandbox.cli.registry import About
 from sandbox.profile.reader import load_library
-from sandbox.report.plan_view import profile_data, profile_lines
+from sandbox.report.plan import profile_data, profile_lines
 
 ABOUT = About(group="look first", needs_engine=False)
 

@@ -18,7 +18,7 @@ from sandbox.matrix.definition import Change
 from sandbox.matrix.result_folder import part_of
 from sandbox.matrix.smoke import BASE, HEAD, TABLES, asked, judged_look, log_of_lost, run_looks
 from sandbox.record.store import ResultFolder
-from sandbox.report.smoke_view import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown
+from sandbox.report.smoke import SmokeLook, SmokeReport, sentence, smoke_data, smoke_markdown
 
 ABOUT = About(group="measure", after="matrix", recorded=True)
 

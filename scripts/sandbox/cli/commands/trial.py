@@ -1,6 +1,5 @@
 """trial: breaks a running stack once while a probe writes and reads, and says how long it was out and what was lost."""
 
-import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -10,6 +9,7 @@ from sandbox.cli.common import completion
 from sandbox.cli.common.measuring import BenchLine, bench_request
 from sandbox.cli.common.options import Json, Name, chosen
 from sandbox.cli.common.running import quiet_stack
+from sandbox.cli.common.showing import show_run
 from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
 from sandbox.core.errors import ExitCode, SandboxError
@@ -21,7 +21,8 @@ from sandbox.measure.bench import EXIT_CODES, bench
 from sandbox.measure.run import NO_LOAD, TrialRequest
 from sandbox.measure.trial.prober import ProbeRates
 from sandbox.measure.trial.schedule import FIRST_S, Scenario, length, scenario_of, schedule_names
-from sandbox.record.record import Record
+from sandbox.report.charts.layout import RunData
+from sandbox.report.trial import trial_document
 from sandbox.stack.snapshots.background import measuring
 
 ABOUT = About(group="measure", after="bench", recorded=True)
@@ -61,7 +62,7 @@ def command(
         with ProgressDisplay("trial") as progress:
             stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
         record, result = bench(stack, request, RESULTS, line)
-    _print(record, f"{result.path.relative_to(RESULTS.parent)}/runs/{record.cell}.{record.block}", json)
+    show_run(json, record, result.path, trial_document(RunData(record)))
     failed = any(check.verdict == "fail" for check in record.checks)
     return int(ExitCode.FAILED if record.status == "ok" and failed else EXIT_CODES[record.status])
 
@@ -81,18 +82,3 @@ def _scenario(fault: str | None, target: str | None, options: Sequence[str], sec
         action_named(fault, given)
     lasting = None if seconds is None else length(seconds)
     return scenario_of([{"at": length(FIRST_S), kind: fault, "target": target, "for": lasting, **given}])
-
-
-def _print(record: Record, folder: str, as_json: bool) -> None:
-    if as_json:
-        print(record.model_dump_json(indent=2))
-        return
-    # Late, for start-up time: 0.1 s that a refusal need not wait for.
-    from rich.console import Console
-
-    from sandbox.report.trial_view import trial_table, trial_text
-
-    if sys.stdout.isatty():
-        Console(highlight=False).print(trial_table(record, folder))
-    else:
-        print(trial_text(record, folder), end="")

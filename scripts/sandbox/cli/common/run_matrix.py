@@ -5,6 +5,7 @@ from functools import partial
 
 from sandbox.cli.common.matrix_line import MatrixLine
 from sandbox.cli.common.options import show
+from sandbox.cli.common.showing import show_document
 from sandbox.core.errors import ExitCode
 from sandbox.core.paths import RESULTS
 from sandbox.judge.compare import Known
@@ -73,27 +74,22 @@ def _show_result(result: ResultFolder, as_json: bool, known: Known) -> int:
     Raises SandboxError (exit 4) if no run is usable.
     """
     # Late, for start-up time: 0.1 s that a refusal need not wait for.
-    from sandbox.cli.commands import report
-    from sandbox.report.verdict_table import (
-        lost_runs,
-        processor_data,
-        verdict_data,
-        verdict_lines,
-    )
+    from sandbox.cli.common import reports
+    from sandbox.report.verdict_table import processor_data, verdict_data
 
     note_noise(result, known)
     manifest = result.manifest
     part = part_of(result)
-    runs = report.read_runs(result)
+    runs = reports.read_runs(result)
     records = [run.record for run in runs]
-    judged = report.judge(result, part, runs)
-    written = report.write_matrix(result, manifest, part, runs, judged)
+    judged = reports.judge(result, part, runs)
+    document = reports.document_of_matrix(result, manifest, part, runs, judged)
+    written = reports.write_document(result, document)
     data = {
         **verdict_data(part, judged, records),
         "processor_time": processor_data(part, records),
         "result": str(result.path),
     }
     files = [f"results/{path.parent.name}/{path.name}" for path in written]
-    lines = [*verdict_lines(part, judged, records), *lost_runs(part, records), *files]
-    show(as_json, data, lines)
+    show_document(as_json, data, document, files)
     return int(ExitCode.OK)

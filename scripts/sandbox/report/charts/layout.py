@@ -5,7 +5,7 @@ import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sandbox.record.manifest import CellPart, MatrixPart
 from sandbox.record.record import Record
@@ -25,11 +25,11 @@ class RunData:
     """One run, as loaded."""
 
     record: Record
-    seconds: Mapping[str, Sequence[float]]
+    seconds: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """Column of the one-second series → its values in the measured window."""
-    servers: Mapping[str, Mapping[str, Points]]
+    servers: Mapping[str, Mapping[str, Points]] = field(default_factory=dict)
     """Server → counter → points, second by second."""
-    files: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
     """Label of each existing file → its path relative to the result's folder."""
 
     @property

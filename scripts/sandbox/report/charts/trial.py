@@ -16,6 +16,7 @@ from sandbox.report.charts.strips import Strip, Strips
 from sandbox.report.charts.svg import LOG_FROM, Bar, Figure, Line, Mark
 from sandbox.report.charts.trial_marks import AxisHolds, LaneBand, MedianMark, Moment, Shade, TrialDot
 from sandbox.report.text import UNKNOWN, levels_text, varied
+from sandbox.report.trial import step_text
 from sandbox.report.trial_cells import (
     TRIAL_DOTS,
     CellTrials,
@@ -31,7 +32,6 @@ from sandbox.report.trial_cells import (
     ms_text,
     seen_median,
 )
-from sandbox.report.trial_view import step_text
 
 FIRST_MS = 1.0
 """Where a logarithmic axis of trials begins; what is shorter, such as no outage, is drawn there."""

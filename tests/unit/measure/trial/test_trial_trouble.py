@@ -12,10 +12,16 @@ from sandbox.measure.bench import EXIT_CODES
 from sandbox.measure.trial import conductor, prober, trial
 from sandbox.measure.trial.schedule import Step
 from sandbox.measure.trial.trial import refusals
-from sandbox.report.trial_view import single_trial_answer, trial_rows
+from sandbox.record.record import Record
+from sandbox.report.trial import single_trial_answer, trial_facts
 from unit.fake_stack import PASSWORD, server
 from unit.measure.trial.trial_runs import trial_of, try_once
 from unit.measure.trial.trial_world import FakeBreaking, FakeControl, TrialStack, World
+
+
+def facts_of(record: Record) -> dict[str, str]:
+    """What is said about a trial, by name."""
+    return {fact.name: fact.text for fact in trial_facts(record)}
 
 
 def test_writes_that_never_come_back_are_censored_and_healed_in_the_end(
@@ -38,7 +44,7 @@ def test_an_outage_that_the_heal_ends_because_nothing_else_did_is_censored(
     figures = trial_of(record).figures
     assert figures and {"rto_ms", "brownout_ms"} <= {*figures.censored} and figures.brownout_ms == 0
     assert figures.rto_ms == pytest.approx(21_000, abs=20) and figures.recovered_by["rto_ms"] == "mysql1"
-    rows = dict(trial_rows(record))
+    rows = facts_of(record)
     assert rows["fault"].endswith("healed 21.0 s later, since writes were not back")
     assert rows["RTO"].endswith(" ms (still open when it was healed)")
     assert single_trial_answer(record).startswith("Writes were not back within 21,0")
@@ -49,9 +55,9 @@ def test_an_outage_that_lasts_until_the_heal_says_so(
 ) -> None:
     steps = [Step(at_s=10, fault="hang", for_s=4)]
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps, FakeBreaking(world, outage_s=None))
-    assert dict(trial_rows(record))["RTO"].endswith(" ms (± 25), by mysql1, once it was healed")
+    assert facts_of(record)["RTO"].endswith(" ms (± 25), by mysql1, once it was healed")
     record, _, _ = try_once(world, tmp_path, monkeypatch, steps, FakeBreaking(world, outage_s=1.0))
-    assert dict(trial_rows(record))["RTO"].endswith(" ms (± 25), by mysql1")
+    assert facts_of(record)["RTO"].endswith(" ms (± 25), by mysql1")
 
 
 def test_an_injection_without_effect_is_an_infra_error(

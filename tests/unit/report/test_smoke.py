@@ -10,7 +10,7 @@ import pytest
 from sandbox.judge.gate import BLOCKS, LARGEST_MARGIN
 from sandbox.matrix.smoke import SMOKE_METRICS
 from sandbox.record.record import Record
-from sandbox.report.smoke_view import SmokeReport, sentence, smoke_data, smoke_markdown
+from sandbox.report.smoke import SmokeReport, sentence, smoke_data, smoke_markdown
 from unit.record.samples import sample_record
 from unit.report.smoke_samples import look, records, report_of
 
@@ -56,7 +56,7 @@ def test_the_course_of_a_sample_can_occur(name: str) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_the_comment_is_the_golden_one(name: str) -> None:
-    """After a wanted change: ``python tests/unit/report/test_smoke_view.py`` writes the files anew."""
+    """After a wanted change: ``python tests/unit/report/test_smoke.py`` writes the files anew."""
     assert smoke_markdown(SAMPLES[name]) == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
 
 

@@ -6,21 +6,23 @@ from typing import Any
 import pytest
 
 from sandbox.record.record import CheckRecord, Environment, Inputs, KindMetrics, Metrics, PreparationRecord, Record
-from sandbox.report.bench_view import bench_again, bench_answer, bench_markdown, bench_text
+from sandbox.report.bench import bench_answer, bench_document
+from sandbox.report.charts.layout import RunData
+from sandbox.report.render import markdown, terminal
+from sandbox.report.run import run_again
 from sandbox.report.text import WIDTH
 from unit.record.samples import METRICS, sample_record
-
-FOLDER = "results/20250131T235959Z-mysql/runs/bench.1"
 
 
 def shown(**changed: Any) -> str:
     """The table of a sample record with changes, each row in one line."""
-    return bench_text(sample_record(**changed), FOLDER)
+    return terminal.text(bench_document(RunData(sample_record(**changed))))
 
 
 def test_a_good_run() -> None:
     assert shown() == (
         "oltp_read_write on mysql@9.7+replica1 through writer  ok\n"
+        "\n"
         "load         8 threads, 30 s after 5 s of warm-up, uniform, seed 4711\n"
         "data         4 tables of 100,000 rows, prepared in 12.3 s\n"
         "tps          1,234.5  (standard deviation 45.2 over 30 seconds)\n"
@@ -36,8 +38,8 @@ def test_a_good_run() -> None:
         "machine      4 x Test CPU, busy 98.0 %, steal unknown, stalled on CPU unknown, on I/O unknown\n"
         "skipped      settings_in_effect: the profile has no setting\n"
         "passed       load_reached_server\n"
+        "\n"
         "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs.\n"
-        "results/20250131T235959Z-mysql/runs/bench.1\n"
     )
 
 
@@ -111,22 +113,23 @@ def test_any_record_can_be_shown() -> None:
     """What an interrupted run leaves has hardly anything in it."""
     record = sample_record(status="interrupted", metrics=Metrics(), nodes=[], checks=[], files={}, variables={})
     workload = record.workload.model_copy(update={"preparation": None, "load_command": None, "entry": None})
-    assert "data         unknown" in bench_text(Record(**{**dict(record), "workload": workload}), FOLDER)
+    shown_record = Record(**{**dict(record), "workload": workload})
+    assert "data         unknown" in terminal.text(bench_document(RunData(shown_record)))
 
 
 def test_a_bench_is_done_again_on_the_same_stack_with_the_same_seed() -> None:
     inputs = Inputs(assignments=["sort_buffer_size=1M", "init_connect='SET a'"], cpus="2")
     record = sample_record(environment=Environment(inputs=inputs))
-    up, bench = bench_again(record, ["/x/cli.py", "bench", "--threads", "8"])
+    up, bench = run_again(record, ["/x/cli.py", "bench", "--threads", "8"])
     assert up.startswith("make up NAME=default PROFILE=mysql@9.7+replica1 SET=")
     typed = dict(word.split("=", 1) for word in shlex.split(up)[2:])
     assert typed["SET"] == "sort_buffer_size=1M init_connect='SET a'" and typed["CPUS"] == "2"
     assert bench == "make bench THREADS=8 SEED=4711"
-    assert bench_again(record, ["sandbox", "bench", "--seed=7"])[1] == "make bench SEED=7"
+    assert run_again(record, ["sandbox", "bench", "--seed=7"])[1] == "make bench SEED=7"
 
 
 def test_the_summary_of_a_bench_is_markdown() -> None:
-    page = bench_markdown(sample_record(), ["sandbox", "bench"])
+    page = markdown.text(bench_document(RunData(sample_record()), command=["sandbox", "bench"]))
     assert page.startswith("# oltp_read_write on mysql@9.7+replica1 through writer\n")
     rows = [line for line in page.splitlines() if line.startswith("|")]
     assert {row.replace("\\|", "").count("|") for row in rows} == {3} and "make bench SEED=4711" in page

@@ -8,7 +8,10 @@ from sandbox.judge.calibration import Calibration
 from sandbox.judge.changes import Shift
 from sandbox.judge.past_results import History, history_of
 from sandbox.judge.unpaired import ResultSide, compare_results, differences_between
-from sandbox.report.across_time import history_data, history_lines, unpaired_data, unpaired_lines
+from sandbox.report.comparison import comparison_document, unpaired_data
+from sandbox.report.document import Document
+from sandbox.report.history import history_data, history_document
+from sandbox.report.render import terminal
 from unit.record.made_results import around, cell, matrix_part, side
 from unit.report.made_up_trials import SEEN_MS, trial_side
 
@@ -20,10 +23,17 @@ def a_side(on: float, seed: int, **changed: object) -> ResultSide:
     return side(figures, matrix_part(), **changed)  # type: ignore[arg-type]
 
 
+def compared_sides(first: ResultSide, second: ResultSide) -> Document:
+    compared, apart = compare_results(first, second, Calibration()), differences_between(first, second)
+    return comparison_document(first, second, compared, apart)
+
+
 def lines(first: ResultSide, second: ResultSide) -> list[str]:
-    return unpaired_lines(
-        first, second, compare_results(first, second, Calibration()), differences_between(first, second)
-    )
+    return terminal.lines(compared_sides(first, second))
+
+
+def history_lines(found: History) -> list[str]:
+    return terminal.lines(history_document(found))
 
 
 def test_it_says_that_it_is_unpaired_and_what_else_differs() -> None:
@@ -56,8 +66,10 @@ def test_what_changed_in_an_unsteady_cell_is_reported_with_its_side() -> None:
 
 def test_open_trials_are_counted_and_bound_what_is_shown() -> None:
     first, second = trial_side("a", [2e3 + block for block in range(10)]), trial_side("b", [SEEN_MS] * 10)
-    row = next(line for line in lines(first, second) if "open)" in line)
-    assert "at least +57,99" in row and "… open" in row and row.endswith("worse (0+10 open)")
+    text = lines(first, second)
+    row = " ".join(line for line in text if line.split()[:3] == ["gr", "direct", "host-loss"])
+    assert "at least +57,99" in row and "… open" in row and "worse (0+10 open)" in row
+    assert max(map(len, text)) <= 100, "a wide table comes in pieces"
     assert any(line.startswith("open: trials of A+B") for line in lines(first, second))
     compared, apart = compare_results(first, second, Calibration()), differences_between(first, second)
     data = json.loads(json.dumps(unpaired_data(first, second, compared, apart)))
@@ -90,7 +102,8 @@ def test_many_factors_still_fit() -> None:
     part = matrix_part(cells=[cell("off", levels)], comparisons=[])
     figures = {"off": around(1000, 1), "canary": around(1000, 2)}
     text = lines(side(figures, part), side(figures, part))
-    assert any("a-long-factor-2" in line and " A " not in line for line in text), "medians give way"
+    assert any("a-long-factor-2" in line and " A " in line for line in text) and max(map(len, text)) <= 100
+    assert "tps (more)" in text, "what does not fit stands below, with the levels again"
 
 
 def test_many_variables_are_counted_and_all_in_the_data() -> None:

@@ -1,53 +1,28 @@
-"""PURE: a bench's record, one run without a verdict: as a table for a terminal, in sentences, as Markdown."""
+"""PURE: what is said about a bench, one run without a verdict."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from rich.console import Console, Group, RenderableType
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
 
 from sandbox.record.metrics import PROCESSOR_TIME
 from sandbox.record.record import Metrics, NodeRecord, Record
-from sandbox.report.rendering import rendered
-from sandbox.report.text import UNKNOWN, WIDTH, figure, make_command, tables_text
-
-_STYLES = {"ok": "green", "failed": "red", "infra_error": "red", "interrupted": "yellow", "skipped": "yellow"}
+from sandbox.report.charts.layout import RunData
+from sandbox.report.charts.svg import Figure
+from sandbox.report.document import Document, Fact
+from sandbox.report.run import check_facts, run_document
+from sandbox.report.text import UNKNOWN, figure, tables_text
 
 ONE_RUN = "One run has no interval: its seconds are not replicates, and a comparison needs blocks of runs."
 
 
-def bench_table(record: Record, folder: str) -> RenderableType:
-    """What `make bench` prints at the end; ``folder``: the record's folder, as the user would type it."""
-    note = ONE_RUN if record.metrics.tps is not None else None
-    return record_table(record, bench_title(record), bench_rows(record), note, folder)
-
-
-def record_table(
-    record: Record, title: str, rows: Iterable[tuple[str, str]], note: str | None, folder: str
-) -> RenderableType:
-    """One run for a terminal: its title and status, a row for each figure, a note, its folder."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in rows:
-        table.add_row(name, Text(value))
-    head = Text.assemble(title, "  ", (record.status, _STYLES[record.status]))
-    reason = [Text(record.reason, style=_STYLES[record.status])] if record.reason else []
-    return Group(head, *reason, table, *([Text(note, style="dim")] if note else []), Text(folder, overflow="fold"))
-
-
-def bench_text(record: Record, folder: str) -> str:
-    """The same without colour, at most 100 columns wide."""
-    return rendered_text(bench_table(record, folder))
-
-
-def rendered_text(table: RenderableType) -> str:
-    """A table without colour, at most 100 columns wide."""
-    console = Console(width=WIDTH, color_system=None, force_terminal=False)
-    with console.capture() as capture:
-        console.print(table)
-    return "".join(line.rstrip() + "\n" for line in capture.get().splitlines())
+def bench_document(
+    run: RunData, figures: Sequence[Figure] = (), command: Sequence[str] = (), when: str = ""
+) -> Document:
+    """A bench. ``command``: as typed; ``when``: start and end, as text."""
+    record = run.record
+    said = (bench_title(record), bench_question(record), bench_answer(record))
+    note = ONE_RUN if record.metrics.tps is not None else ""
+    return run_document(run, said, bench_facts(record), note, figures, command, when)
 
 
 def bench_title(record: Record) -> str:
@@ -56,32 +31,36 @@ def bench_title(record: Record) -> str:
     return f"{record.workload.name} on {record.profile} through {entry.via if entry else UNKNOWN}"
 
 
-def bench_rows(record: Record) -> Iterator[tuple[str, str]]:
+def bench_facts(record: Record) -> Iterator[Fact]:
     """Every figure with its known spread, also by kind of transaction where there are several; then the checks."""
     metrics = record.metrics
-    yield "load", _load(record)
-    yield "data", _data(record)
-    yield "tps", _with_spread(metrics)
-    reads, writes = _figure(metrics.reads_per_s), _figure(metrics.writes_per_s)
-    yield "qps", f"{_figure(metrics.qps)}  (reads {reads}, writes {writes})"
-    yield "latency ms", _latency(metrics)
-    kinds = metrics.by_kind or {}
-    for name, kind in kinds.items() if len(kinds) > 1 else ():
-        beside = "  (alongside the load)" if kind.background else ""
-        yield f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}"
+    yield Fact("load", _load(record))
+    yield Fact("data", _data(record))
+    yield Fact("tps", _with_spread(metrics), metrics.tps)
+    reads = _figure(metrics.reads_per_s)
+    writes = _figure(metrics.writes_per_s)
+    yield Fact("qps", f"{_figure(metrics.qps)}  (reads {reads}, writes {writes})", metrics.qps)
+    yield Fact("latency ms", _latency(metrics), metrics.latency_p95_ms)
+    yield from _kinds(metrics)
     if metrics.catch_up_s is not None:
-        yield "catch-up", _catch_up(metrics)
-    yield "conflicts", _conflicts(metrics)
-    yield "errors", _counts(metrics.errors, metrics.errors_by_code)
-    yield "reconnects", _figure(metrics.reconnects)
+        yield Fact("catch-up", _catch_up(metrics), metrics.catch_up_tps)
+    yield Fact("conflicts", _conflicts(metrics), metrics.conflicts)
+    yield Fact("errors", _counts(metrics.errors, metrics.errors_by_code), metrics.errors)
+    yield Fact("reconnects", _figure(metrics.reconnects), metrics.reconnects)
     yield from _processor_time(record)
-    yield "answered by", _answered(record)
-    yield "machine", _machine(record)
-    for check in record.checks:
-        if check.verdict != "pass":
-            yield check.verdict, f"{check.name}: {check.detail}"
-    passed = [check.name for check in record.checks if check.verdict == "pass"]
-    yield "passed", ", ".join(passed) or "none"
+    yield Fact("answered by", _answered(record))
+    yield Fact("machine", _machine(record))
+    yield from check_facts(record)
+
+
+def _kinds(metrics: Metrics) -> Iterator[Fact]:
+    """Each kind of transaction, where there are several."""
+    kinds = metrics.by_kind or {}
+    if len(kinds) < 2:
+        return
+    for name, kind in kinds.items():
+        beside = "  (alongside the load)" if kind.background else ""
+        yield Fact(f"  {name}", f"{_figure(kind.tps)} /s, p95 {_figure(kind.latency_p95_ms)} ms{beside}", kind.tps)
 
 
 def _load(record: Record) -> str:
@@ -154,14 +133,16 @@ def _counts(total: int | None, by_code: dict[str, int] | None) -> str:
     return f"{total:,} ({', '.join(f'{code}: {count:,}' for code, count in by_code.items())})"
 
 
-def _processor_time(record: Record) -> Iterator[tuple[str, str]]:
+def _processor_time(record: Record) -> Iterator[Fact]:
     """Per transaction by kind of node, then per node with its block I/O."""
-    metrics, used = record.metrics, [node for node in record.nodes if node.cpu_s is not None]
+    metrics = record.metrics
+    used = [node for node in record.nodes if node.cpu_s is not None]
     times = {name.partition("_")[0]: getattr(metrics, name) for name in PROCESSOR_TIME}
     times_text = [f"{kind} {figure(value)}" for kind, value in times.items() if value is not None]
-    yield "CPU ms / tx", ", ".join(times_text) or UNKNOWN
+    yield Fact("CPU ms / tx", ", ".join(times_text) or UNKNOWN, metrics.server_cpu_ms_per_tx)
     if used:
-        yield "  by node", ", ".join(f"{node.name} {node.cpu_s:.2f} s{_block_io(node)}" for node in used)
+        each = (f"{node.name} {node.cpu_s:.2f} s{_block_io(node)}" for node in used)
+        yield Fact("  by node", ", ".join(each))
 
 
 def _block_io(node: NodeRecord) -> str:
@@ -211,26 +192,3 @@ def bench_answer(record: Record) -> str:
 def bench_question(record: Record) -> str:
     """The question that a bench answers."""
     return f"What throughput does {record.profile} reach under {record.workload.name}?"
-
-
-def bench_again(record: Record, command: Sequence[str]) -> list[str]:
-    """Commands that start the stack and repeat the bench as typed, with the seed that was drawn."""
-    inputs = record.environment.inputs
-    given = {"CPUS": inputs.cpus, "MEMORY": inputs.memory, "DISK": inputs.disk}
-    given |= {"CNF": inputs.cnf_name, "INIT": inputs.init_name}
-    up = {"NAME": record.stack, "PROFILE": record.profile, "SET": " ".join(inputs.assignments), **given}
-    started = make_command(["sandbox", "up"], {name: value for name, value in up.items() if value})
-    return [started, make_command(command, {"SEED": str(record.seed)})]
-
-
-def bench_markdown(record: Record, command: Sequence[str]) -> str:
-    """``summary.md`` of a bench."""
-    return rendered(
-        "bench.md",
-        title=bench_title(record),
-        question=bench_question(record),
-        answer=bench_answer(record),
-        rows=list(bench_rows(record)),
-        one_run=ONE_RUN,
-        again=bench_again(record, command),
-    )

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from sandbox.record.record import CheckRecord, Metrics, Record, TrialRecord, TrialStep
+from sandbox.report.charts.layout import RunData
+from sandbox.report.render import terminal
 from sandbox.report.text import UNKNOWN, WIDTH
-from sandbox.report.trial_view import ledger_text, single_trial_answer, step_text, time_text, trial_text, trial_title
+from sandbox.report.trial import ledger_text, single_trial_answer, step_text, time_text, trial_document, trial_title
 from unit.report.made_up_logs import T0_MS
 from unit.report.made_up_trials import trial_record
-
-FOLDER = "results/20250131T235959Z-galera/runs/bench.1"
 
 
 def trial_of(record: Record, **changed: Any) -> TrialRecord:
@@ -44,6 +44,11 @@ def action(**changed: Any) -> TrialStep:
     return TrialStep(**{**given, **changed})
 
 
+def trial_text(record: Record) -> str:
+    """What a terminal shows of it."""
+    return terminal.text(trial_document(RunData(record)))
+
+
 def row(text: str, name: str) -> str:
     """The value of a row, in one line."""
     lines = text.splitlines()
@@ -51,7 +56,7 @@ def row(text: str, name: str) -> str:
     width = len(lines[begin]) - len(lines[begin][len(name) :].lstrip())
     found = [lines[begin][width:]]
     for line in lines[begin + 1 :]:
-        if line[:width].strip():
+        if not line or line[:width].strip():
             break
         found.append(line[width:])
     return " ".join(each.strip() for each in found)
@@ -59,19 +64,19 @@ def row(text: str, name: str) -> str:
 
 def test_pauses_queues_and_load_have_a_row_where_they_are_known() -> None:
     plain = trial_record()
-    assert "largest queue" not in trial_text(plain, "results/x")
+    assert "largest queue" not in trial_text(plain)
     changed = {"flow_control_paused_percent": 41.25, "queue_max": 1_234, "load_tps_change_percent": -62.4}
-    text = trial_text(plain.model_copy(update={"metrics": plain.metrics.model_copy(update=changed)}), "results/x")
+    text = trial_text(plain.model_copy(update={"metrics": plain.metrics.model_copy(update=changed)}))
     assert row(text, "paused by flow control") == "41.25 % of the time until the heal"
     assert row(text, "largest queue") == "1,234 transactions received and not yet applied"
     assert row(text, "change of the load") == "-62 % transactions per second until the heal"
 
 
 def test_a_trial_in_lines() -> None:
-    text = trial_text(trial_record(), FOLDER)
+    text = trial_text(trial_record())
     lines = text.splitlines()
     assert lines[0] == "server-crash of writer on galera3+haproxy through writer  ok"
-    assert lines[-1] == FOLDER and lines[-2].startswith("One trial has no interval")
+    assert lines[-1].startswith("One trial has no interval")
     assert row(text, "fault") == "server-crash on galera1 (writer), in effect in 61 ms, healed 15.0 s later"
     assert row(text, "RTO") == "2,500 ms (± 10)"
     assert row(text, "passed") == "lost, phantom"
@@ -107,7 +112,7 @@ def test_a_step_in_words(given: TrialStep, text: str) -> None:
 def test_faults_and_actions_are_rows_of_their_own_and_in_the_title() -> None:
     record = changed_trial(steps=[step(), action(), action(action="rejoin", options={}, outcome="rejoined: galera1")])
     assert trial_title(record) == "server-crash of writer, promote, rejoin on galera3+haproxy through writer"
-    text = trial_text(record, FOLDER)
+    text = trial_text(record)
     assert row(text, "action").startswith("promote after_s=1 at +0.5 s, done in 2.2 s")
     assert (
         len(re.findall(r"^action  ", text, re.MULTILINE)) == 2 and len(re.findall(r"^fault ", text, re.MULTILINE)) == 1
@@ -117,7 +122,7 @@ def test_faults_and_actions_are_rows_of_their_own_and_in_the_title() -> None:
 def test_why_there_is_no_lag_is_said() -> None:
     record = changed_trial(steps=[step(fault="clock-skew")])
     record = record.model_copy(update={"metrics": record.metrics.model_copy(update={"lag_max_ms": None})})
-    assert row(trial_text(record, FOLDER), "largest lag").startswith("unknown: rows are dated by the clocks of the")
+    assert row(trial_text(record), "largest lag").startswith("unknown: rows are dated by the clocks of the")
 
 
 @pytest.mark.parametrize(
@@ -129,15 +134,13 @@ def test_why_there_is_no_lag_is_said() -> None:
     ],
 )
 def test_what_ran_beside_the_probe(changed: dict[str, Any], said: str) -> None:
-    text = row(trial_text(changed_trial(**changed), FOLDER), "probe")
+    text = row(trial_text(changed_trial(**changed)), "probe")
     assert text.startswith("100 writes/s pooled, 20/s on new connections, 100 + 100 reads/s, through the proxy;")
     assert text.endswith(f"time-out 2 s; {said}")
 
 
 def test_a_probe_that_knows_every_server_says_so() -> None:
-    assert "direct: it knows every server and tries the next" in row(
-        trial_text(trial_record(direct=True), FOLDER), "probe"
-    )
+    assert "direct: it knows every server and tries the next" in row(trial_text(trial_record(direct=True)), "probe")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +163,7 @@ def test_a_first_outage_that_began_later_says_so(lasted_ms: float, text: str) ->
     """A short gap long after the fault would look as long as its RTO."""
     plain = trial_record(rto_ms=5_500.0)
     metrics = plain.metrics.model_copy(update={"outage_first_ms": lasted_ms})
-    assert row(trial_text(plain.model_copy(update={"metrics": metrics}), FOLDER), "first outage") == text
+    assert row(trial_text(plain.model_copy(update={"metrics": metrics})), "first outage") == text
 
 
 def test_checks_that_do_not_pass_have_a_row_each() -> None:
@@ -169,7 +172,7 @@ def test_checks_that_do_not_pass_have_a_row_each() -> None:
         CheckRecord(name="actions_done", verdict="fail", detail="promote: the old writer answers"),
         CheckRecord(name="split_brain", verdict="skipped", detail="no other writer was elected"),
     ]
-    text = trial_text(trial_record(checks=checks), FOLDER)
+    text = trial_text(trial_record(checks=checks))
     assert row(text, "fail") == "actions_done: promote: the old writer answers"
     assert row(text, "skipped") == "split_brain: no other writer was elected" and row(text, "passed") == "lost"
 
@@ -183,13 +186,13 @@ def test_a_ledger_that_could_not_be_read_is_unknown_and_never_zero() -> None:
 def test_a_run_that_ended_before_it_broke_anything_says_why() -> None:
     reason = "the probe's writes are not acknowledged: 0 writes in 30 s"
     record = trial_record(status="infra_error", reason=reason, trial=None, metrics=Metrics(), checks=[])
-    text = trial_text(record, FOLDER)
+    text = trial_text(record)
     assert text.splitlines()[:2] == ["trial on galera3+haproxy through writer  infra_error", reason]
     assert "One trial" not in text and "RTO" not in text and row(text, "passed") == "none"
 
 
 def test_a_trial_without_figures_still_shows_what_was_done() -> None:
-    text = trial_text(changed_trial(figures=None, ledger=None, writers=[]), FOLDER)
+    text = trial_text(changed_trial(figures=None, ledger=None, writers=[]))
     assert row(text, "writers seen") == row(text, "ledger") == UNKNOWN
     assert row(text, "errors during") == "none" and row(text, "fault").startswith("server-crash")
 
@@ -207,13 +210,13 @@ def test_without_an_outage_the_headline_is_the_longest_stall() -> None:
     nothing = {"rto_ms": 0.0, "outage_first_ms": 0.0, "outage_longest_ms": 0.0, "outage_total_ms": 0.0}
     record = with_figures(nothing, **nothing, longest_stall_ms={"pooled": 61.0})
     assert single_trial_answer(record).startswith("Writes had no outage; longest stall 61 ms.")
-    assert "RTO                      no outage; longest stall 61 ms" in trial_text(record, FOLDER)
+    assert "RTO                      no outage; longest stall 61 ms" in trial_text(record)
 
 
 def test_an_outage_after_the_heal_is_none_of_the_fault() -> None:
     after = {"rto_ms": 0.0, "outage_first_ms": 900.0, "outage_longest_ms": 900.0, "outage_total_ms": 900.0}
     record = with_figures(after, **after, outage_first_began_ms=20_000.0, longest_stall_ms={"pooled": 900.0})
-    shown = trial_text(record, FOLDER)
+    shown = trial_text(record)
     assert "no outage while it was broken; longest stall 900 ms" in shown and "900 ms, began at +20.0 s" in shown
 
 

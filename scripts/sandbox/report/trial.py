@@ -1,16 +1,16 @@
-"""PURE: a trial's record, one run without a verdict on a difference: a table for a terminal, sentences, Markdown."""
+"""PURE: what is said about a trial, one run without a verdict on a difference."""
 
 from collections.abc import Iterator, Mapping, Sequence
-
-from rich.console import RenderableType
 
 from sandbox.judge.compare import lasted
 from sandbox.measure.trial.observers import UNDATED
 from sandbox.record.metrics import METRICS, in_group
 from sandbox.record.record import Record, TrialRecord, TrialStep
 from sandbox.record.trial import StaleReads
-from sandbox.report.bench_view import bench_again, record_table, rendered_text
-from sandbox.report.rendering import rendered
+from sandbox.report.charts.layout import RunData
+from sandbox.report.charts.svg import Figure
+from sandbox.report.document import Document, Fact
+from sandbox.report.run import check_facts, run_document
 from sandbox.report.text import UNKNOWN
 from sandbox.report.trial_cells import LATER_MS, ms_text, only_healed
 
@@ -19,15 +19,14 @@ THRESHOLDS = {"rto_ms": "pooled", "rto_new_connection_ms": "fresh"}
 ONE_TRIAL = "One trial has no interval: recovery time varies between trials. make matrix repeats them."
 
 
-def trial_table(record: Record, folder: str) -> RenderableType:
-    """What `make trial` prints at the end; ``folder``: the record's folder, as the user would type it."""
-    note = ONE_TRIAL if record.trial is not None else None
-    return record_table(record, trial_title(record), trial_rows(record), note, folder)
-
-
-def trial_text(record: Record, folder: str) -> str:
-    """The same without colour, at most 100 columns wide."""
-    return rendered_text(trial_table(record, folder))
+def trial_document(
+    run: RunData, figures: Sequence[Figure] = (), command: Sequence[str] = (), when: str = ""
+) -> Document:
+    """A trial. ``command``: as typed; ``when``: start and end, as text."""
+    record = run.record
+    said = (trial_title(record), trial_question(record), single_trial_answer(record))
+    note = ONE_TRIAL if record.trial is not None else ""
+    return run_document(run, said, trial_facts(record), note, figures, command, when)
 
 
 def trial_title(record: Record) -> str:
@@ -37,23 +36,21 @@ def trial_title(record: Record) -> str:
     return f"{', '.join(dict.fromkeys(names)) or 'trial'} on {record.profile} through {entry.via if entry else UNKNOWN}"
 
 
-def trial_rows(record: Record) -> Iterator[tuple[str, str]]:
+def trial_facts(record: Record) -> Iterator[Fact]:
     """What was done, the times of the outage with their resolution, errors, the ledger, the checks."""
     trial = record.trial
     if trial is not None:
         for step in trial.steps:
-            yield "action" if step.action else "fault", step_text(step, trial)
-        yield "probe", _probe(trial)
+            yield Fact("action" if step.action else "fault", step_text(step, trial))
+        yield Fact("probe", _probe(trial))
         yield from _times(record, trial)
         yield from _cluster(record)
-        yield "writers seen", _writers(trial)
+        yield Fact("writers seen", _writers(trial))
         yield from _errors(trial)
-        yield "ledger", ledger_text(trial)
+        lost = trial.ledger.lost if trial.ledger else None
+        yield Fact("ledger", ledger_text(trial), lost.count if lost else None)
         yield from _stale(trial)
-    for check in record.checks:
-        if check.verdict != "pass":
-            yield check.verdict, f"{check.name}: {check.detail}"
-    yield "passed", ", ".join(check.name for check in record.checks if check.verdict == "pass") or "none"
+    yield from check_facts(record)
 
 
 def step_text(step: TrialStep, trial: TrialRecord) -> str:
@@ -88,13 +85,15 @@ def _probe(trial: TrialRecord) -> str:
     return f"{writes}, {reads}, {way}; time-out {trial.timeout_s:g} s; {load}"
 
 
-def _times(record: Record, trial: TrialRecord) -> Iterator[tuple[str, str]]:
+def _times(record: Record, trial: TrialRecord) -> Iterator[Fact]:
     for name in in_group("failover"):
         title = METRICS[name].title
         if (found := lasted(record, name)) is not None:
-            yield title, time_text(*found, name, trial) + _circumstances(record, name)
+            text = time_text(*found, name, trial) + _circumstances(record, name)
+            yield Fact(title, text, found[0])
         elif name == "lag_max_ms" and any(step.fault == UNDATED for step in trial.steps):
-            yield title, f"{UNKNOWN}: rows are dated by the clocks of the servers, and one was wrong"
+            why = "rows are dated by the clocks of the servers, and one was wrong"
+            yield Fact(title, f"{UNKNOWN}: {why}")
 
 
 def _circumstances(record: Record, name: str) -> str:
@@ -123,7 +122,7 @@ def _late_ms(record: Record) -> float | None:
     return began_ms if began_ms >= LATER_MS else None
 
 
-def _cluster(record: Record) -> Iterator[tuple[str, str]]:
+def _cluster(record: Record) -> Iterator[Fact]:
     """Pauses and queues of a cluster, and the load beside the probe, where they are known."""
     metrics = record.metrics
     texts = {
@@ -135,7 +134,7 @@ def _cluster(record: Record) -> Iterator[tuple[str, str]]:
         metric = METRICS[name]
         if (value := getattr(metrics, name)) is not None:
             text = texts.get(name, f"{{:,}} {metric.unit}")
-            yield metric.title, text.format(value)
+            yield Fact(metric.title, text.format(value), value)
 
 
 def time_text(value_ms: float, still_open: bool, name: str, trial: TrialRecord) -> str:
@@ -167,13 +166,13 @@ def _writers(trial: TrialRecord) -> str:
     return ", ".join(seen) or UNKNOWN
 
 
-def _errors(trial: TrialRecord) -> Iterator[tuple[str, str]]:
+def _errors(trial: TrialRecord) -> Iterator[Fact]:
     """By phase, of writes and reads; before the fault there should be none."""
     for phase in ("before", "during", "after"):
         counts = getattr(trial.figures, f"errors_{phase}", {})
         text = "; ".join(f"{kind} {_counts(by_code)}" for kind, by_code in counts.items() if by_code)
         if text or phase == "during":
-            yield f"errors {phase}", text or "none"
+            yield Fact(f"errors {phase}", text or "none")
 
 
 def _counts(by_code: Mapping[str, int]) -> str:
@@ -190,12 +189,12 @@ def ledger_text(trial: TrialRecord) -> str:
     return f"{ledger.acked:,} acknowledged, {ledger.failed:,} failed, {ledger.unknown:,} unknown: {found}"
 
 
-def _stale(trial: TrialRecord) -> Iterator[tuple[str, str]]:
+def _stale(trial: TrialRecord) -> Iterator[Fact]:
     """Of each stream of reads that was answered."""
     streams = trial.ledger.stale if trial.ledger else {}
     found = [f"{name} {stale_text(reads)}" for name, reads in streams.items() if reads.reads]
     if found:
-        yield "stale reads", "; ".join(found)
+        yield Fact("stale reads", "; ".join(found))
 
 
 def stale_text(reads: StaleReads) -> str:
@@ -242,16 +241,3 @@ def _lost(trial: TrialRecord) -> str:
     if not ledger.lost.count:
         return f"None of {ledger.acked:,} acknowledged writes was lost."
     return f"{ledger.lost.count:,} of {ledger.acked:,} acknowledged writes were lost."
-
-
-def trial_markdown(record: Record, command: Sequence[str]) -> str:
-    """``summary.md`` of a trial."""
-    return rendered(
-        "bench.md",
-        title=trial_title(record),
-        question=trial_question(record),
-        answer=single_trial_answer(record),
-        rows=list(trial_rows(record)),
-        one_run=ONE_TRIAL,
-        again=bench_again(record, command),
-    )

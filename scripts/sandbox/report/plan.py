@@ -1,16 +1,17 @@
-"""PURE: a plan, and the list of terms, as text lines and as data."""
+"""PURE: what is said about a plan, and the list of terms."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.grammar import external_address
 from sandbox.profile.images import at_least, version_key
 from sandbox.profile.library import Library
-from sandbox.profile.plan import Group, Node, Plan
+from sandbox.profile.plan import Group, Node, Plan, PlanRequest
 from sandbox.profile.templates import PLACEHOLDER, node_context, render_text
 from sandbox.profile.variables import effective_variables, overridden_needs
-from sandbox.report.rendering import rendered_lines
-from sandbox.report.text import WIDTH, ports_text, wrapped
+from sandbox.report.document import Document, Fact, FactList, Medium, Part, Said, Section, Table
+from sandbox.report.text import ports_text, wrapped
 
 _SOURCES = {
     "local": "local",
@@ -96,20 +97,57 @@ def _node_data(plan: Plan, node: Node) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def plan_lines(plan: Plan) -> list[str]:
-    """A plan for a terminal of 100 columns."""
-    return rendered_lines(
-        "plan.txt",
-        plan=plan,
-        request=plan.request,
-        hash=plan_hash(plan),
-        images=[[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes],
-        roles=[[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes],
-        external={group.index: external_address(group.external) for group in plan.groups if group.external},
-        variables=_variable_lines(plan),
-        older=_older_replicas(plan),
-        overridden=overridden_needs(plan),
-    )
+def plan_document(plan: Plan) -> Document:
+    """What is known about a stack before it starts."""
+    images = [[node.name, node.version, node.image, _SOURCES[node.choice.source]] for node in plan.nodes]
+    roles = [[node.name, role_hint(plan, node), ports_text(node.ports)] for node in plan.nodes]
+    size = f"about {plan.memory_mb} MiB in {len(plan.nodes)} containers"
+    parts: list[Part] = [
+        FactList([Fact("profile", f"{plan.profile}   (plan {plan_hash(plan)})")]),
+        Table.of(["node", "version", "image", "source"], images),
+        Table.of(["node", "role", "ports"], roles),
+        FactList(list(_external_servers(plan))),
+        FactList([*_settings(plan), *_variables(plan), *_requested(plan.request), *_plan_notes(plan)]),
+        FactList([Fact("memory", size, plan.memory_mb)]),
+    ]
+    return Document(Said(f"Plan of {plan.profile}", Medium.PAPER), [Section(parts)])
+
+
+def _external_servers(plan: Plan) -> Iterator[Fact]:
+    for group in plan.groups:
+        if group.external:
+            address = external_address(group.external)
+            yield Fact(f"external{group.index}", f"{address}: somebody else's server, not started here")
+
+
+def _settings(plan: Plan) -> Iterator[Fact]:
+    """Each setting of each group, with the nodes that have it."""
+    for group in plan.groups:
+        for setting in group.settings:
+            names = [node.name for node in (*group.servers, *group.proxies) if setting in node.settings]
+            yield Fact("setting", f"{setting}: {', '.join(names)}")
+
+
+def _requested(request: PlanRequest) -> Iterator[Fact]:
+    """What was asked for in addition to the profile."""
+    if request.cnf:
+        yield Fact("CNF", f"{request.cnf.name} (sha256 {request.cnf.sha256[:12]}), read last by every server")
+    if request.init:
+        yield Fact("INIT", f"{request.init.name} (sha256 {request.init.sha256[:12]}), run once on the writer")
+    limits = {"CPUS": request.cpus, "MEMORY": request.memory}
+    given = ", ".join(f"{name} {value}" for name, value in limits.items() if value)
+    if given:
+        yield Fact("limits", f"{given} for each database node")
+    if request.disk:
+        yield Fact("disk", f"{request.disk} of its own for the data directory of each database node")
+
+
+def _plan_notes(plan: Plan) -> Iterator[Fact]:
+    for node, source in _older_replicas(plan):
+        older = f"{node.name} ({node.series}) is older than its source {source.name} ({source.series})"
+        yield Fact("note", f"{older}: replication to an older series is unsupported")
+    for name, component, variable, needed, own in overridden_needs(plan):
+        yield Fact("note", f"{name}: {component} asks for {variable}={needed}; SET has {own}, and wins")
 
 
 def _older_replicas(plan: Plan) -> list[tuple[Node, Node]]:
@@ -122,14 +160,15 @@ def _older_replicas(plan: Plan) -> list[tuple[Node, Node]]:
     ]
 
 
-def _variable_lines(plan: Plan) -> list[str]:
+def _variables(plan: Plan) -> Iterator[Fact]:
     """The server variables that this plan sets, per distinct set of servers."""
     seen: dict[tuple[str, ...], list[str]] = {}
     for node in plan.databases:
         variables = effective_variables(node, node_context(plan, node, PLACEHOLDER))
         pairs = tuple(_assignment(name, value, node) for name, value in variables.items() if name != "server_id")
         seen.setdefault(pairs, []).append(node.name)
-    return [line for pairs, names in seen.items() for line in _wrapped(f"servers  {', '.join(names)}: ", list(pairs))]
+    for pairs, names in seen.items():
+        yield Fact("servers", f"{', '.join(names)}: {'  '.join(pairs)}")
 
 
 def _assignment(name: str, value: str | None, node: Node) -> str:
@@ -138,16 +177,6 @@ def _assignment(name: str, value: str | None, node: Node) -> str:
         return name
     host, colon, port = value.partition(":")
     return f"{name}=<node>{colon}{port}" if host == node.name else f"{name}={value}"
-
-
-def _wrapped(head: str, words: list[str]) -> list[str]:
-    lines, current = [], head
-    for word in words:
-        if len(current) + len(word) > WIDTH and current.strip():
-            lines.append(current.rstrip())
-            current = " " * 9
-        current += word + "  "
-    return [*lines, current.rstrip()]
 
 
 def profile_data(library: Library) -> dict[str, dict[str, str]]:

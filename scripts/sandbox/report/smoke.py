@@ -1,9 +1,9 @@
-"""PURE: a smoke benchmark: what it reports, its outcome in one line, as Markdown for a pull request, as data."""
+"""PURE: what is said about a smoke benchmark, its outcome in one line, and the same as data."""
 
 import math
 import statistics
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sandbox.judge.compare import Verdict
@@ -12,12 +12,14 @@ from sandbox.judge.variants import differences
 from sandbox.record.manifest import MatrixPart
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import NodeRecord, Record
-from sandbox.report.rendering import rendered
-from sandbox.report.text import duration, figure, shown
+from sandbox.report.document import Column, Document, Lines, Medium, Notes, Part, Row, Said, Section, Table, TableCell
+from sandbox.report.render import markdown
+from sandbox.report.text import duration, figure, options_text, shown, tables_text
 from sandbox.report.verdict_table import again, calibrate_commands, effect_data, host_check_notes, verdict_data
 
 MOST_VARIABLES = 12
 _COLUMNS = ("metric", "base", "head", "effect", "95 % interval", "detectable loss", "n", "finding")
+_NUMBERS = _COLUMNS[1:-1]
 _OF_A_MATRIX = ("matrix", "question", "skipped", "left_out")
 
 
@@ -153,27 +155,68 @@ def _figure(finding: Finding) -> str:
 
 
 def smoke_markdown(report: SmokeReport) -> str:
-    """``smoke.md``: outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
-    records = [record for look in report.looks for record in look.records]
-    return rendered(
-        "smoke.md",
-        report=report,
-        sentence=sentence(report),
-        columns=_COLUMNS,
-        looks=[(look.part.blocks, _rows(look)) for look in report.looks],
-        sides=[_side_row(report, side) for side in report.sides],
-        part=report.looks[-1].part,
-        blocks=BLOCKS,
-        load=records[0].workload if records else None,
-        read_only={record.metrics.writes_per_s for record in records if record.status == "ok"} == {0},
-        notes=dict.fromkeys(note for look in report.looks for note in _notes(look)),
-        different=differences(*map(report.variables_of, report.sides)),
-        most=MOST_VARIABLES,
-        again=again(report.looks[0].part, report.command),
+    """``smoke.md``, a comment on a pull request."""
+    return markdown.text(smoke_document(report), level=2)
+
+
+def smoke_document(report: SmokeReport) -> Document:
+    """Outcome and reason, the figures of every look, what was compared, how, and how to reproduce it."""
+    outcome = "the environment failed" if report.outcome == "environment" else report.outcome
+    sides = Table.of(["", "requested", "image", "server"], [_side_row(report, each) for each in report.sides])
+    found: list[Part] = [
+        Lines(report.log, "text", Medium.EVERYWHERE),
+        *_look_tables(report.looks),
+        replace(sides, title="What was compared"),
+    ]
+    records = ", ".join(f"`results/{look.result}`" for look in report.looks)
+    how: list[Part] = [
+        Said(_how(report.looks[-1].part)),
+        Notes.of(_all_notes(report)),
+        Lines([again(report.looks[0].part, report.command)], medium=Medium.EVERYWHERE),
+        Said(f"Records: {records}"),
+    ]
+    sections = [Section(found), Section(how, "How it was measured", headed=Medium.EVERYWHERE)]
+    return Document(Said(f"Smoke benchmark: {outcome}"), sections, answer=Said(sentence(report)))
+
+
+def _how(part: MatrixPart) -> str:
+    return (
+        f"Randomized blocks of {part.seconds} s slices after {part.warmup_s} s of warm-up, after a discarded block; "
+        "base, head and canary (the base once more) each on a separate server, all up at the same time. "
+        f"{BLOCKS} blocks, {BLOCKS} more on the same stacks if those are inconclusive; a worse result is repeated once "
+        "on new stacks. Paired by block: Hodges-Lehmann, exact 95 % interval. Processor time and throughput decide: "
+        "worse means an interval above zero loss and an estimate that counts, no regression an interval below a loss "
+        "that counts."
     )
 
 
-def _rows(look: SmokeLook) -> list[list[str]]:
+def _all_notes(report: SmokeReport) -> Iterator[str]:
+    """The load; what is odd about the looks; variables that differ."""
+    records = [record for look in report.looks for record in look.records]
+    if records:
+        load = records[0].workload
+        words = ", ".join(filter(None, (load.name, f"{load.threads} threads", tables_text(load) or options_text(load))))
+        yield f"load: {words}; host: {report.looks[0].part.host_class}"
+    if {record.metrics.writes_per_s for record in records if record.status == "ok"} == {0}:
+        yield "the load wrote nothing: writes, commits and flushes are not covered"
+    yield from dict.fromkeys(note for look in report.looks for note in _notes(look))
+    different = differences(*map(report.variables_of, report.sides))
+    for each in different[:MOST_VARIABLES]:
+        yield f"`{each.variable}` on {each.server}: {each.baseline} → {each.variant}"
+    if len(different) > MOST_VARIABLES:
+        yield f"{len(different) - MOST_VARIABLES} more server variables differ: see the records"
+
+
+def _look_tables(looks: Sequence[SmokeLook]) -> Iterator[Table]:
+    columns = [Column(title, number=title in _NUMBERS, kept=title == _COLUMNS[-1]) for title in _COLUMNS]
+    for number, look in enumerate(looks):
+        rows = _rows(look)
+        title = "Repetition: new stacks, new seed" if number else "First look"
+        if rows:
+            yield Table(columns, rows, f"{title}, {look.part.blocks} blocks")
+
+
+def _rows(look: SmokeLook) -> list[Row]:
     judged = look.look.judged
     if judged is None:
         return []
@@ -182,23 +225,26 @@ def _rows(look: SmokeLook) -> list[list[str]]:
     return [*rows, *(_row(look, each, f"canary: {each.metric}") for each in judged.canary)]
 
 
-def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> list[str]:
+def _row(look: SmokeLook, verdict: Verdict, name: str, finding: Finding | None = None) -> Row:
     """``finding`` None: for a metric that decides nothing, and for the canary."""
-    metric = METRICS[verdict.metric]
-    values = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
-    medians = ["" if value is None else f"{figure(value)} {metric.unit}" for value in values]
+    medians = [_median(look.records, cell, verdict.metric) for cell in (verdict.baseline, verdict.cell)]
+    values = [_value(verdict.metric, median) for median in medians]
     if verdict.judgement is None:
-        return [name, *medians, "", "", "", "0", verdict.word]
-    effect, interval = verdict.judgement.effect, verdict.judgement.effect.interval
-    return [
-        name,
-        *medians,
-        shown(metric, effect.estimate),
-        f"{shown(metric, interval.low)} … {shown(metric, interval.high)}" if interval else "",
-        f"{finding.caught:.1%}" if finding else "",
-        str(effect.blocks),
-        finding.word if finding else _beside(look, verdict),
-    ]
+        return Row.of([name, *values, "", "", "", "0", verdict.word])
+    effect = verdict.judgement.effect
+    metric = effect.metric
+    interval = effect.interval
+    ends = f"{shown(metric, interval.low)} … {shown(metric, interval.high)}" if interval else ""
+    size = TableCell(shown(metric, effect.estimate), metric.shown(effect.estimate))
+    caught = TableCell(f"{finding.caught:.1%}", finding.caught) if finding else TableCell("")
+    word = finding.word if finding else _beside(look, verdict)
+    return Row.of([name, *values, size, ends, caught, str(effect.blocks), word])
+
+
+def _value(metric: str, median: float | None) -> TableCell:
+    if median is None:
+        return TableCell("")
+    return TableCell(f"{figure(median)} {METRICS[metric].unit}", median)
 
 
 def _beside(look: SmokeLook, verdict: Verdict) -> str:

@@ -1,0 +1,183 @@
+"""PURE: what is said about two results of different times, unpaired."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sandbox.judge.changes import Shift
+from sandbox.judge.compare import unsteady_cells
+from sandbox.judge.unpaired import Differences, ResultSide, Unpaired, UnpairedVerdict, data_of
+from sandbox.report.censored_text import bounds_data, bounds_text
+from sandbox.report.document import (
+    Column,
+    Document,
+    Fact,
+    FactList,
+    Medium,
+    Notes,
+    Part,
+    Row,
+    Said,
+    Section,
+    Table,
+    TableCell,
+)
+from sandbox.report.text import levels_text, value_text
+from sandbox.report.verdict_table import (
+    FIGURES,
+    RUNS,
+    figures_text,
+    judgement_data,
+    margins_by_workload,
+    noise_data,
+    unsteady_data,
+    unsteady_text,
+)
+
+_MOST_VARIABLES = 10
+_UNPAIRED = (
+    "Unpaired: A and B ran at different times, so anything else that changed in between counts as a difference too, "
+    "and no interval accounts for it. Where it matters, run both as variants of one matrix."
+)
+_OPEN_TRIALS = (
+    "open: trials of A+B that were still open at their end; the effect is a bound that holds however long they would "
+    "have lasted"
+)
+
+
+def comparison_document(
+    first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences
+) -> Document:
+    """Both results, what else differs, one table per metric, notes."""
+    sides = FactList([_side_fact("A", first), _side_fact("B", second)])
+    metrics = dict.fromkeys(verdict.metric for verdict in compared.verdicts)
+    parts: list[Part] = [
+        sides,
+        Said(_UNPAIRED),
+        _differences(differences),
+        *(_table(metric, compared) for metric in metrics),
+        Notes.of([*_notes(compared), *_unsteady_notes(first, second)]),
+    ]
+    return Document(Said(f"{second.name} against {first.name}", Medium.PAPER), [Section(parts)])
+
+
+def _side_fact(name: str, side: ResultSide) -> Fact:
+    manifest = side.manifest
+    commit = f", commit {manifest.tool_commit}" if manifest.tool_commit else ""
+    return Fact(name, f"{side.name}  {manifest.profile}{commit}")
+
+
+def _differences(differences: Differences) -> Part:
+    """What else differs between the two; of many variables the first ones."""
+    shown = [*differences.others, *differences.variables[:_MOST_VARIABLES]]
+    if not shown:
+        return Said("No other recorded difference.")
+    items = [Said(f"{each.what}: {_given(each.first)} → {_given(each.second)}") for each in shown]
+    more = len(differences.variables) - _MOST_VARIABLES
+    if more > 0:
+        items.append(Said(f"and {more} more variables   (JSON=1 lists all)"))
+    return Notes(items, "Other differences")
+
+
+def _given(value: str | None) -> str:
+    return "unknown or none" if value is None else value
+
+
+def _notes(compared: Unpaired) -> Iterator[str]:
+    sources = {source for source, _ in compared.noise.values()}
+    if compared.unfit:
+        names = " and ".join(compared.unfit)
+        yield f"UNFIT: the canary of {names} differs from its baseline; no verdicts"
+    if any(verdict.word == "no difference" for verdict in compared.verdicts):
+        yield "sees: the smallest difference that this many runs detect with 80 % power"
+    if any(verdict.bounds for verdict in compared.verdicts):
+        yield _OPEN_TRIALS
+    if "canary" in sources:
+        yield "not calibrated for both: the noisier of the two canaries sets the margin   (make calibrate)"
+    if "unknown" in sources:
+        yield "no canary and no calibration: the noise is unknown, so nothing is better or worse"
+    for side, alone in compared.only.items():
+        if alone:
+            yield f"only in {side}: {'; '.join(levels_text(each) for each in alone)}"
+
+
+def _unsteady_notes(first: ResultSide, second: ResultSide) -> Iterator[str]:
+    for name, side in (("A", first), ("B", second)):
+        for cell, changed in unsteady_text(_unsteady(side)).items():
+            yield f"not steady in {name}: {cell}: {changed}"
+
+
+def _unsteady(side: ResultSide) -> Mapping[str, Sequence[Shift]]:
+    """What changed in this side's cells that were too unsteady to compare."""
+    return unsteady_cells(side.runs, side.cells)
+
+
+def unpaired_data(
+    first: ResultSide, second: ResultSide, compared: Unpaired, differences: Differences
+) -> dict[str, Any]:
+    """The same as JSON data; effects as shares of A for ratios, else in the metric's unit."""
+    return {
+        "paired": False,
+        "a": _side_data(first),
+        "b": _side_data(second),
+        "differences": data_of(differences),
+        "unfit": list(compared.unfit),
+        "unsteady": {name: unsteady_data(_unsteady(side)) for name, side in (("A", first), ("B", second))},
+        "noise": noise_data(compared.noise),
+        "verdicts": [_data(verdict) for verdict in compared.verdicts],
+        "only_in": {side: [dict(levels) for levels in cells] for side, cells in compared.only.items()},
+    }
+
+
+def _side_data(side: ResultSide) -> dict[str, Any]:
+    manifest = side.manifest
+    return {
+        "result": side.name,
+        "profile": manifest.profile,
+        "started_utc": manifest.started_utc.isoformat().replace("+00:00", "Z"),
+        "tool_commit": manifest.tool_commit,
+        "host_class": side.host_class,
+    }
+
+
+def _table(metric: str, compared: Unpaired) -> Table:
+    """One metric: the levels, the medians of both sides, and what is known of their difference."""
+    verdicts = [each for each in compared.verdicts if each.metric == metric]
+    factors = list(dict.fromkeys(factor for verdict in verdicts for factor in verdict.levels))
+    medians = [Column(name, number=True) for name in ("A", "B")]
+    figures = [Column(heading, number=True) for heading in FIGURES[:-1]]
+    columns = [*map(Column, factors), *medians, *figures, Column(FIGURES[-1], look="word", kept=True)]
+    margins = margins_by_workload(verdicts, RUNS, compared.noise)
+    note = "   ".join(filter(None, ("B against A", margins)))
+    return Table(columns, [_row(each, factors) for each in verdicts], metric, note)
+
+
+def _row(verdict: UnpairedVerdict, factors: Sequence[str]) -> Row:
+    levels = [TableCell(verdict.levels.get(factor, "")) for factor in factors]
+    medians = [TableCell("") if each is None else TableCell(value_text(*each), each[0]) for each in verdict.typical]
+    effect, *others, word = _figures(verdict)
+    known = verdict.judgement.effect if verdict.judgement and not verdict.bounds else None
+    size = TableCell(effect, known.metric.shown(known.estimate) if known else None)
+    verdict_cell = TableCell(word, look=verdict.word.replace(" ", "-"))
+    return Row.of([*levels, *medians, size, *others, verdict_cell])
+
+
+def _figures(verdict: UnpairedVerdict) -> Sequence[str]:
+    """With open trials what holds however long they would have lasted, and their number in A and in B."""
+    runs = f"{verdict.runs[0]}+{verdict.runs[1]}"
+    text = figures_text(verdict.judgement, verdict.word, runs, verdict.missing, RUNS)
+    if verdict.bounds is None:
+        return text
+    still_open = f"{verdict.word} ({verdict.open_trials[0]}+{verdict.open_trials[1]} open)"
+    return (*bounds_text(verdict.metric, *verdict.bounds, RUNS.too_few), *text[2:-1], still_open)
+
+
+def _data(verdict: UnpairedVerdict) -> Mapping[str, Any]:
+    """Medians that are only lower bounds are null."""
+    medians = [None if each is None or each[1] else each[0] for each in verdict.typical]
+    text: dict[str, Any] = {
+        "levels": dict(verdict.levels), "metric": verdict.metric, "verdict": verdict.word, "runs_a": verdict.runs[0],
+        "runs_b": verdict.runs[1], "median_a": medians[0], "median_b": medians[1], "lost_runs": verdict.missing,
+        "open_trials": {"a": verdict.open_trials[0], "b": verdict.open_trials[1]},
+    }  # fmt: skip
+    between = bounds_data(verdict.metric, *verdict.bounds) if verdict.bounds else {}
+    return text | judgement_data(verdict.judgement, RUNS) | between
