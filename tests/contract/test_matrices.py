@@ -13,6 +13,7 @@ from sandbox.matrix.file import MATRICES, read_matrix
 from sandbox.matrix.loads import with_load
 from sandbox.matrix.selection import select
 from sandbox.measure.in_client.sampler import STATUS
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.profile.images import Availability
 from sandbox.profile.planner import make_plan
 from sandbox.record.metrics import METRICS
@@ -66,8 +67,8 @@ def test_what_a_level_breaks_is_broken_in_each_of_its_cells(path: Path) -> None:
 def test_every_cell_of_join_joins() -> None:
     matrix = matrix_in(yaml_files(MATRICES)["join"])
     for cell in matrix.all_cells():
-        trial = with_load(cell, matrix).load.trial
-        assert trial and "join" in [step.name for step in trial.schedule.steps], cell.name
+        trial = with_load(cell, matrix).load
+        assert isinstance(trial, TrialRequest) and "join" in [step.name for step in trial.schedule.steps], cell.name
 
 
 def test_one_server_stands_in_all_variants_of_the_pool_against_the_proxies() -> None:

@@ -1,4 +1,4 @@
-"""perf: what a trial takes beside the time that its probe measures, and how exact the probe is."""
+"""perf: what a trial takes beside the time that its prober measures, and how exact the prober is."""
 
 import json
 import time
@@ -7,7 +7,7 @@ from typing import Any
 
 from perf.timing import NAME, sandbox, tell, timed
 from sandbox.measure.trial.ledger import Ledger, rows_of
-from sandbox.measure.trial.prober_log import read_probe_log
+from sandbox.measure.trial.prober_log import read_prober_log
 
 _OPS = 100_000
 _PROFILES = {"galera3": "galera3@11.8", "gr3": "gr3@9.7"}
@@ -15,7 +15,7 @@ _HEADER = {"probe": 1, "began_utc_s": 1.0, "request": {"rates": {"pooled": 100},
 
 
 def trial_figures() -> dict[str, Any]:
-    """Seconds beside the probe's own time, lateness of its slots, time of an injection, time to judge a ledger."""
+    """Seconds beside the prober's own time, lateness of its slots, time of an injection, time to judge a ledger."""
     figures: dict[str, Any] = {"ledger_check_100k_s": round(_ledger_check_s(), 3)}
     for name, profile in _PROFILES.items():
         tell(f"a trial on {profile}, from a restored stack")
@@ -28,7 +28,7 @@ def trial_figures() -> dict[str, Any]:
 
 
 def _trial(profile: str) -> tuple[float, dict[str, Any]]:
-    """Seconds of start, trial and removal without those in which the probe ran; and the record."""
+    """Seconds of start, trial and removal without those in which the prober ran; and the record."""
     sandbox("up", "--name", NAME, "--profile", profile)
     sandbox("down", "--name", NAME)  # its snapshot is there now, or is being made
     began = time.monotonic()
@@ -45,7 +45,7 @@ def _ledger_check_s() -> float:
     present = ("galera1", "galera2", "galera3")
 
     def check() -> None:
-        ledger = Ledger(read_probe_log(_lines()), {node: rows_of(rows) for node in present}, "galera1")
+        ledger = Ledger(read_prober_log(_lines()), {node: rows_of(rows) for node in present}, "galera1")
         assert ledger.counts().lost.count == 0  # type: ignore[union-attr]
 
     return timed(check)

@@ -41,7 +41,7 @@ class Guard(Breaking):
         self._last_words: dict[str, Any] = {}
 
     def prepare(self, key: str, request: FaultRequest) -> None:
-        """What is prepared stays so: to look at the stack again would take time that the probe misses."""
+        """What is prepared stays so: to look at the stack again would take time that the prober misses."""
         if self._prepared.get(key) == request:
             return
         fault = fault_named(request.fault, request.options)

@@ -85,5 +85,5 @@ def _load_of_canary(part: MatrixPart, records: Iterable[Record]) -> str | None:
 
 
 def beside_trials(records: Iterable[Record]) -> set[str]:
-    """Workloads next to which something broke: their latency is that of a probe under a fault, no noise of a bench."""
+    """Workloads next to which something broke: their latency is that of a prober under a fault, no noise of a bench."""
     return {record.workload.name for record in records if record.trial is not None}

@@ -57,10 +57,10 @@ class History:
 
 
 def subject(side: ResultSide) -> tuple[str | None, ...]:
-    """The subject of a history: a matrix by its name, a bench by profile and workload."""
+    """The subject of a history: a matrix by its name, a bench or a trial by profile and workload."""
     if side.manifest.matrix:
         return "matrix", side.manifest.matrix.name
-    return "bench", side.manifest.profile, next((each.workload.name for each in side.records), None)
+    return side.manifest.kind, side.manifest.profile, next((each.workload.name for each in side.records), None)
 
 
 def history_of(
@@ -117,7 +117,7 @@ def _loads(side: ResultSide) -> dict[frozenset[tuple[str, str]], dict[str, objec
 
 
 def _around(side: ResultSide, records: Sequence[Record]) -> dict[str, object]:
-    """Of a bench, which has no levels: its entry point and the inputs of its stack. Of a matrix: what broke in trials.
+    """Of one run, which has no levels: its entry point, what broke, the inputs of its stack. Of a matrix: what broke.
 
     A random schedule differs between blocks, and the writer, where the load enters without a proxy, between stacks.
     """

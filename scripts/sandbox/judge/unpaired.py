@@ -40,7 +40,7 @@ _NODE = ("server_version", "package_version", "image", "image_id", "digest")
 
 @dataclass(frozen=True)
 class ResultSide:
-    """One of the two results. ``judged``: by its own canary; None for a bench, which has no canary."""
+    """One of the two results. ``judged``: by its own canary; None for a single run, which has no canary."""
 
     name: str
     manifest: Manifest
@@ -50,7 +50,7 @@ class ResultSide:
 
     @property
     def cells(self) -> dict[str, dict[str, str]]:
-        """Cell → its levels; a bench is one cell, identified by its workload. The canary is not a cell."""
+        """Cell → its levels; a bench or a trial is one, identified by its workload. The canary is none."""
         if self.manifest.matrix is None:
             return {each.cell: {"workload": each.workload.name} for each in self.records}
         return {cell.name: cell.levels for cell in self.manifest.matrix.cells if not cell.skipped}
@@ -283,7 +283,7 @@ def _run(ours: Record, theirs: Record) -> Iterator[_Fact]:
 
 
 def circumstances(record: Record) -> dict[str, str]:
-    """Through which entry point the load went and, of a trial, what broke and how often its probe wrote, as texts."""
+    """Through which entry point the load went and, of a trial, what broke and how often its prober wrote, as texts."""
     entry, trial = record.workload.entry, record.trial
     found = {"entry": entry.via} if entry else {}
     if trial is None:

@@ -12,7 +12,8 @@ from sandbox.core.errors import MachineError
 from sandbox.load.common.prepared import ROWS_SEED
 from sandbox.load.common.workload import Event, PreparedData, WorkloadError
 from sandbox.measure.bench import wait_until_applied
-from sandbox.measure.run import BenchRequest, RunEndedError, open_stack
+from sandbox.measure.request import RunRequest
+from sandbox.measure.run import RunEndedError, open_stack
 from sandbox.profile.compose import plan_hash
 from sandbox.profile.data_directory import data_request
 from sandbox.profile.plan import Plan, PlanRequest
@@ -35,14 +36,14 @@ class Dataset:
 
     key: str
     plan: Plan
-    loads: tuple[BenchRequest, ...]
+    loads: tuple[RunRequest, ...]
 
     def is_here(self, docker: Docker) -> bool:
         """Whether this machine has it."""
         return usable(docker, self.plan, self.key) is not None
 
 
-def dataset_of(plan: Plan, loads: Sequence[BenchRequest], plans: Callable[[PlanRequest], Plan]) -> Dataset | None:
+def dataset_of(plan: Plan, loads: Sequence[RunRequest], plans: Callable[[PlanRequest], Plan]) -> Dataset | None:
     """The dataset for a stack of a plan with these loads; None if the stack cannot be restored."""
     request = data_request(plan)
     if request is None:
@@ -51,30 +52,30 @@ def dataset_of(plan: Plan, loads: Sequence[BenchRequest], plans: Callable[[PlanR
     return Dataset(data_key(plan_hash(made_on), needing), made_on, needing)
 
 
-def needing_data(benches: Iterable[BenchRequest]) -> list[BenchRequest]:
+def needing_data(benches: Iterable[RunRequest]) -> list[RunRequest]:
     """One load for each piece of data that can be kept; if two need different data in one place, the first.
 
     Data that a load consumes is made again for each phase, so it is not kept.
     """
-    chosen: dict[str, BenchRequest] = {}
+    chosen: dict[str, RunRequest] = {}
     for bench in benches:
         if bench.data_need and not bench.consumes_data:
             chosen.setdefault(bench.data_need.prefix, bench)
     return list(chosen.values())
 
 
-def needs_kept(benches: Iterable[BenchRequest]) -> list[PreparedData]:
+def needs_kept(benches: Iterable[RunRequest]) -> list[PreparedData]:
     """The data kept for these loads."""
     return [need for bench in needing_data(benches) if (need := bench.data_need)]
 
 
-def data_key(stack: str, benches: Sequence[BenchRequest]) -> str:
+def data_key(stack: str, benches: Sequence[RunRequest]) -> str:
     """Twelve hex digits that identify the data kept for these loads on a stack of a plan (its hash)."""
     identity = [stack, _MADE, ROWS_SEED, *sorted(f"{need.prefix}/{need.key}" for need in needs_kept(benches))]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
 
 
-def prepare_data(stack: RunningStack, benches: Sequence[BenchRequest], on_event: Callable[[Event], None]) -> None:
+def prepare_data(stack: RunningStack, benches: Sequence[RunRequest], on_event: Callable[[Event], None]) -> None:
     """Makes the data of all these loads, and waits until every server of their groups has it.
 
     Raises MachineError if it cannot be made.

@@ -83,9 +83,9 @@ class Change(BaseModel):
     target: Text | None = None
     """What that is only named hits; None: the writer. Beside ``faults`` of the same change, it is of those alone."""
     load: Literal["idle", "loaded"] | None = None
-    """Beside the probe of a cell with faults: the workload at half of what the stack reaches, or its data alone."""
+    """Beside the prober of a cell with faults: the workload at half of what the stack reaches, or its data alone."""
     transaction: bool | None = None
-    """Whether each write of the probe is BEGIN, INSERT and COMMIT; else it commits by itself."""
+    """Whether each write of the prober is BEGIN, INSERT and COMMIT; else it commits by itself."""
 
     def over(self, base: "Change") -> "Change":
         """This change applied over another."""

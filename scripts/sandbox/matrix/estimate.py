@@ -9,8 +9,9 @@ from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.resolved import Estimate, ResolvedMatrix, StackSpec
 from sandbox.matrix.result_folder import runs_done, unfinished
 from sandbox.matrix.schedule import ScheduledRun, schedule
-from sandbox.measure.run import BenchRequest
-from sandbox.measure.trial.trial import TypicalTimes, trial_s
+from sandbox.measure.request import RunRequest
+from sandbox.measure.trial.estimate import TypicalTimes, trial_s
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.store import readable_results
 from sandbox.stack.engine import Docker
@@ -108,7 +109,7 @@ def load_s(resolved: ResolvedMatrix, left: Iterable[ScheduledRun]) -> float:
     seconds = 0
     for run in left:
         load = run.of.load
-        if load.trial:
+        if isinstance(load, TrialRequest):
             continue
         seconds += resolved.matrix.warmup
         if load.work_s is None:
@@ -139,7 +140,7 @@ class _Starts:
         self._restarts = resolved.matrix.depth == "restart"
         self._up = ""
         """At depth ``restart``: the stack and the block that it was started for."""
-        loads: dict[str, list[BenchRequest]] = {}
+        loads: dict[str, list[RunRequest]] = {}
         for run in left:
             loads.setdefault(run.stack, []).append(run.of.load)
         self._kept = {
@@ -166,11 +167,11 @@ class _Starts:
         return run.stack in self.data
 
 
-def _run_s(load: BenchRequest, stack: StackSpec | None) -> float:
+def _run_s(load: RunRequest, stack: StackSpec | None) -> float:
     """Seconds of one run beside its load and its data: work to be done, its trial, its threads."""
     seconds = load.work_s or 0.0
-    if load.trial:
-        seconds += trial_s(load.trial, typical(stack).trial)
+    if isinstance(load, TrialRequest):
+        seconds += trial_s(load, typical(stack).trial)
     thread_s = PROXIED_THREAD_S if stack and stack.has_proxy else THREAD_S
     phases = 2 if load.parameters.warmup_s else 1
     return seconds + RUN_OVERHEAD_S + thread_s * load.parameters.threads * phases
@@ -182,12 +183,12 @@ def typical(stack: StackSpec | None) -> Typical:
     return TYPICAL.get(f"{topology}{servers}") or TYPICAL.get(topology, ELSE)
 
 
-def keeping_s(benches: Iterable[BenchRequest], lasts: Typical) -> float:
+def keeping_s(benches: Iterable[RunRequest], lasts: Typical) -> float:
     """Seconds to make and keep the data that these loads need of one stack."""
     return lasts.keep_data_s + sum(need.rows for need in needs_kept(benches)) / ROWS_PER_S
 
 
-def _prepare_s(bench: BenchRequest, data: dict[str, str]) -> float:
+def _prepare_s(bench: RunRequest, data: dict[str, str]) -> float:
     """Seconds to prepare the data: 0 if it is there already; once per phase if the load consumes it."""
     need = bench.data_need
     if need is None:

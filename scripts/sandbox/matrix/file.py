@@ -247,7 +247,7 @@ def _refuse_unknown_version(term: Term, library: Library) -> None:
 def refuse_idle_factors(factors: Mapping[str, Mapping[str, Change]], uses: Iterable[Collection[str]]) -> None:
     """Raises SandboxError (exit 2) for a factor with a parameter that no load uses: its levels would be equal.
 
-    ``uses``: what each load uses, as `BenchRequest.uses`.
+    ``uses``: what each load uses, as `RunRequest.uses`.
     """
     used = frozenset[str]().union(*uses)
     for factor, levels in factors.items():

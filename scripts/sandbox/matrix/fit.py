@@ -11,8 +11,8 @@ from sandbox.failure.registry import FAULT_KINDS
 from sandbox.failure.targets import impossible
 from sandbox.load.common.workload import refuse_unfit
 from sandbox.matrix.definition import Cell
-from sandbox.matrix.resolved import CellWithLoad
-from sandbox.measure.run import BenchRequest
+from sandbox.matrix.resolved import CellWithLoad, Load
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.profile.plan import Plan, PlanRequest, entry_words
 from sandbox.stack.abilities import lacking
 from sandbox.stack.engine import Docker
@@ -77,14 +77,14 @@ def why_skipped(cell: CellWithLoad, plans: Plans) -> str | None:
     return None
 
 
-def _refuse_unfit(plan: Plan, load: BenchRequest, docker: Docker) -> None:
+def _refuse_unfit(plan: Plan, load: Load, docker: Docker) -> None:
     """Raises SandboxError for a load that cannot run on the stack, or a fault that it cannot have."""
     kinds = {node.kind for node in plan.nodes}
     refuse_unfit(load.workload.workload, load.workload.name, kinds, plan.profile)
-    if load.trial and load.trial.scenario:
-        _refuse_targets(load.trial.scenario.aims, plan, load.via)
-        _refuse_without_setting(load.trial.scenario.certain, plan)
-        _refuse_unable_kernel(load.trial.scenario.certain, plan, docker)
+    if isinstance(load, TrialRequest):
+        _refuse_targets(load.scenario.aims, plan, load.via)
+        _refuse_without_setting(load.scenario.certain, plan)
+        _refuse_unable_kernel(load.scenario.certain, plan, docker)
 
 
 def _refuse_targets(aims: Sequence[tuple[str, str]], plan: Plan, via: str | None) -> None:

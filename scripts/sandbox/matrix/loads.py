@@ -12,9 +12,11 @@ from sandbox.load.common.registry import NamedWorkload, resolve_workload
 from sandbox.load.common.workload import Parameters, make_parameters
 from sandbox.matrix.definition import DEFAULT_WORKLOAD, Cell, Change, Matrix
 from sandbox.matrix.file import PARAMETERS, changes_of, refuse_idle_factors, refused_at
-from sandbox.matrix.resolved import CellWithLoad
+from sandbox.matrix.resolved import CellWithLoad, Load
 from sandbox.matrix.selection import Selection
-from sandbox.measure.run import NO_LOAD, BenchRequest, TrialRequest
+from sandbox.measure.bench import BenchRequest
+from sandbox.measure.run import NO_LOAD
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import scenario_of
 from sandbox.profile.grammar import check_limits, external_address
 from sandbox.profile.plan import Plan, entry_words
@@ -46,16 +48,30 @@ def with_load(cell: Cell, matrix: Matrix) -> CellWithLoad:
     check_limits(change.cpus, change.memory, change.cpuset, change.disk)
     if change.external:
         external_address(change.external)
+    return CellWithLoad(cell.levels, change, _load_of(cell, matrix))
+
+
+def _load_of(cell: Cell, matrix: Matrix) -> Load:
+    change = cell.change
     parameters = _parameters_of(change, matrix)
-    load = BenchRequest(
-        workload=_workload_of(change, matrix),
+    workload = _workload_of(change, matrix)
+    if not change.faults:
+        return BenchRequest(
+            workload=workload,
+            parameters=parameters,
+            via=change.via,
+            command=tuple(sys.argv),
+            conditions=matrix.conditions_of(cell),
+        )
+    return TrialRequest(
+        workload=workload,
         parameters=parameters,
         via=change.via,
         command=tuple(sys.argv),
-        conditions=matrix.conditions_of(cell),
-        trial=_trial_of(change),
+        scenario=scenario_of(change.faults, change.target),
+        loaded=change.load == "loaded",
+        transaction=bool(change.transaction),
     )
-    return CellWithLoad(cell.levels, change, load)
 
 
 def _parameters_of(change: Change, matrix: Matrix) -> Parameters:
@@ -82,22 +98,6 @@ def _has_data(change: Change, matrix: Matrix) -> bool:
     if change.workload or change.options or change.rows or change.tables:
         return True
     return any(each.load == "loaded" for _, each in changes_of(matrix))
-
-
-def _trial_of(change: Change) -> TrialRequest | None:
-    """What breaks in a cell; None where nothing does.
-
-    Raises SandboxError (exit 2) for an unknown fault.
-    """
-    if not change.faults:
-        return None
-    scenario = scenario_of(change.faults, change.target)
-    return TrialRequest(
-        scenario.schedule(),
-        scenario,
-        loaded=change.load == "loaded",
-        transaction=bool(change.transaction),
-    )
 
 
 def _cell_of_file(cell: Cell, matrix: Matrix, path: Path) -> CellWithLoad:

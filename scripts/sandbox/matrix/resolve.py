@@ -13,13 +13,13 @@ from sandbox.matrix.loads import cells_of_file, chosen_places, with_load
 from sandbox.matrix.resolved import (
     CellWithLoad,
     Gate,
+    Load,
     ResolvedCell,
     ResolvedMatrix,
     StackSpec,
     choose_canary,
 )
 from sandbox.matrix.selection import Selection, select
-from sandbox.measure.run import BenchRequest
 from sandbox.profile.grammar import split_assignments
 from sandbox.profile.plan import PlanRequest
 from sandbox.profile.variables import UnknownVariableError
@@ -158,7 +158,7 @@ class _Needs:
     """What a stack is made from, and the loads of its cells that can run here."""
 
     request: PlanRequest
-    loads: list[BenchRequest] = field(default_factory=list)
+    loads: list[Load] = field(default_factory=list)
 
 
 def _stacks(cells: Iterable[ResolvedCell], canary_of: ResolvedCell, plans: Plans) -> Mapping[str, StackSpec]:

@@ -11,13 +11,16 @@ from sandbox.judge.verdict import FEWEST_TRIALS, blocks_for_one
 from sandbox.matrix.dataset import Dataset
 from sandbox.matrix.definition import CANARY, Cell, Matrix
 from sandbox.matrix.selection import baselines_of, comparisons_of
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.profile.plan import Plan, PlanRequest
 from sandbox.profile.templates import PLACEHOLDER, node_context
 from sandbox.profile.variables import effective_variables
 from sandbox.record.manifest import ComparisonPart
 from sandbox.record.store import ResultFolder
 
+Load = BenchRequest | TrialRequest
+"""What a cell asks for: a load in which nothing breaks, or a trial, in which something does."""
 Gate = Callable[[ResultFolder], int]
 """Asked after the last block: how many more to run on the same stacks; 0 ends it."""
 
@@ -75,7 +78,7 @@ class StackSpec:
 class CellWithLoad(Cell):
     """A cell, and the load of its runs."""
 
-    load: BenchRequest
+    load: Load
 
 
 @dataclass(frozen=True)
@@ -191,9 +194,9 @@ class ResolvedMatrix:
         With the first seed where it depends on one.
         """
         return {
-            cell.name: cell.load.trial.schedule.model_dump(mode="json")
+            cell.name: cell.load.schedule.model_dump(mode="json")
             for cell in self.cells.values()
-            if cell.load.trial
+            if isinstance(cell.load, TrialRequest)
         }
 
 

@@ -9,7 +9,7 @@ from sandbox.judge.calibration import canary_differences, kind_of_canary, noise_
 from sandbox.judge.compare import Known
 from sandbox.matrix.definition import DEFAULT_WORKLOAD
 from sandbox.matrix.resolved import ResolvedMatrix
-from sandbox.measure.bench import now, tool_commit
+from sandbox.measure.execute import now, tool_commit
 from sandbox.measure.machine import change_calibration, read_calibration
 from sandbox.measure.run import LARGEST_SEED
 from sandbox.record.manifest import CellPart, ExpectedPart, Manifest, MatrixPart

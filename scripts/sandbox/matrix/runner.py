@@ -12,15 +12,19 @@ from sandbox.load.common.workload import Event, Progress
 from sandbox.matrix.dataset import DatasetMaker
 from sandbox.matrix.definition import CANARY
 from sandbox.matrix.estimate import load_s, overhead_s, runs_left
-from sandbox.matrix.resolved import ResolvedMatrix
+from sandbox.matrix.resolved import Load, ResolvedMatrix
 from sandbox.matrix.result_folder import begin, part_of, resume, runs_done, unfinished
 from sandbox.matrix.schedule import ScheduledRun, schedule
 from sandbox.matrix.stack_pool import StackPool, StackStarter, dead_soon, death_message, is_broken, logs_of
 from sandbox.measure import in_client
-from sandbox.measure.bench import execute, now
-from sandbox.measure.run import LARGEST_SEED, BenchRequest, open_run, open_stack
+from sandbox.measure.bench import BENCH
+from sandbox.measure.execute import Procedure, execute, now
+from sandbox.measure.request import AnyRequest
+from sandbox.measure.run import LARGEST_SEED, AnyRun, RunPlace, open_stack
 from sandbox.measure.save import record_without_stack
-from sandbox.measure.trial.result import probe_was_late
+from sandbox.measure.trial.result import prober_was_late
+from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.trial import TRIAL
 from sandbox.profile.grammar import split_assignments
 from sandbox.record.manifest import HostCheck
 from sandbox.record.record import Environment, Record
@@ -141,7 +145,7 @@ class _Runner:
             record = self._one(run)
             if record.status == "infra_error" and self.resolved.gate:
                 return False
-            if probe_was_late(record) and run.name not in again:
+            if prober_was_late(record) and run.name not in again:
                 self.on_event(Progress("repeat", f"{run.cell}, last in its block: {record.reason}"))
                 again.add(run.name)
                 ahead.insert(sum(each.block == run.block for each in ahead), run)
@@ -260,15 +264,24 @@ class _Runner:
         self.checked.add(block)
 
     def _measured(self, run: ScheduledRun, stack: RunningStack) -> Record:
-        opening = open_stack(stack, self._asked(run), self.on_event)
-        if opening.down_at_start:
-            raise MachineError("its stack is incomplete", death_message(opening.down_at_start), "try: make doctor")
-        opened = open_run(opening, self.result, run.cell, run.block, now())
-        opened.environment = self.machines.get(run.stack, opened.environment)
-        record = execute(opened, self.result)
+        asked = self._asked(run)
+        if isinstance(asked, TrialRequest):
+            record = self._carried_out(run, stack, asked, TRIAL)
+        else:
+            record = self._carried_out(run, stack, asked, BENCH)
         self.machines[run.stack] = record.environment
         self.loaded += record.status == "ok"
         return record
+
+    def _carried_out(
+        self, run: ScheduledRun, stack: RunningStack, asked: AnyRequest, procedure: Procedure[AnyRequest, AnyRun]
+    ) -> Record:
+        opening = open_stack(stack, asked, self.on_event)
+        if opening.down_at_start:
+            raise MachineError("its stack is incomplete", death_message(opening.down_at_start), "try: make doctor")
+        opened = procedure.begin(opening, RunPlace(self.result, run.cell, run.block, now()))
+        opened.environment = self.machines.get(run.stack, opened.environment)
+        return execute(opened, procedure, self.result)
 
     def _compared(self, run: ScheduledRun, record: Record) -> Record:
         """The record; ``failed`` if its variant is not configured as asked for."""
@@ -308,7 +321,7 @@ class _Runner:
         self.result.save(failed, frozenset())
         return failed
 
-    def _asked(self, run: ScheduledRun) -> BenchRequest:
+    def _asked(self, run: ScheduledRun) -> Load:
         """Its load: every variant of a block draws the same rows, another block others."""
         seed = (self.part.seed + 7919 * run.block) % LARGEST_SEED + 1
         return replace(run.of.load, seed=seed)

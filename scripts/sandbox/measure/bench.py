@@ -1,147 +1,110 @@
-"""One measurement of a running stack: its steps in order, then its record in a result folder, whatever happened."""
+"""A bench: a load on a running stack, measured once, and its record."""
 
 import re
-import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sandbox import __version__
-from sandbox.core.errors import ExitCode, MachineError, SandboxError, states
-from sandbox.core.paths import CHECKOUT, IN_CHECKOUT
+from sandbox.core.errors import SandboxError, states
 from sandbox.load.common.prepared import without_watermark, write_watermark
-from sandbox.load.common.workload import Event, MemberChange, Outcome, Progress, Session, WorkloadError
+from sandbox.load.common.workload import Event, MemberChange, Outcome, Progress, Session
 from sandbox.measure import counters, run_checks
-from sandbox.measure.interrupted import keep_figures, metrics_of
+from sandbox.measure.execute import Procedure, run_alone
 from sandbox.measure.machine import host_load
-from sandbox.measure.run import BenchRequest, Run, RunEndedError, open_run, open_stack, prove_settings
+from sandbox.measure.request import RunRequest
+from sandbox.measure.run import Opening, Run, RunEndedError, RunPlace, nodes_lost, open_run, prove_settings
+from sandbox.measure.run_checks import Condition
 from sandbox.measure.run_checks import members_loaded as judged
 from sandbox.measure.sampler import Sampler
-from sandbox.measure.save import collect, compose_record
-from sandbox.measure.trial.trial import TRIAL_STEPS
-from sandbox.record.manifest import Manifest
-from sandbox.record.record import Absence, CheckRecord, Metrics, Record, Status
-from sandbox.record.store import ResultFolder, slug_of
+from sandbox.measure.whole_seconds import metrics_of
+from sandbox.record.record import Absence, CheckRecord, Metrics, NodeRecord, Record, WorkloadRecord
+from sandbox.record.store import ResultFolder
 from sandbox.stack.journal import breakages
-from sandbox.stack.protocol import RunningStack, followers
+from sandbox.stack.protocol import EntryPoint, RunningStack, followers
 
-CELL, BLOCK = "bench", 1
 CATCH_UP_LIMIT_S = 300.0
 CATCH_UP_INTERVAL_S = 0.2
 
-EXIT_CODES: dict[Status, ExitCode] = {
-    "ok": ExitCode.OK,
-    "failed": ExitCode.FAILED,
-    "infra_error": ExitCode.ENVIRONMENT,
-    "skipped": ExitCode.UNKNOWN,
-    "interrupted": ExitCode.INTERRUPTED,
-}
+
+@dataclass(frozen=True)
+class BenchRequest(RunRequest):
+    """The request of a bench, in which nothing breaks."""
+
+    conditions: tuple[Condition, ...] = ()
+    """Conditions that the run's samples must meet for the run to be valid."""
+    schema: str | None = None
+    """Schema of the data on an external server; None: the one in its address."""
+
+    def placed(self, entry: EntryPoint) -> EntryPoint:
+        """The entry point with SCHEMA= in place of EXTERNAL's. Raises SandboxError (exit 2)."""
+        if self.schema is None:
+            return entry
+        if entry.via != "external":
+            known = f"{entry.via} is a sandbox server, where the load uses the schema {entry.schema}"
+            raise SandboxError(f"SCHEMA={self.schema} applies only to an external server", known, "try: make bench")
+        if not re.fullmatch(r"[A-Za-z0-9_$]{1,64}", self.schema):
+            known = "a schema name has 1 to 64 letters, digits, _ or $"
+            raise SandboxError(f"SCHEMA={self.schema} is not valid", known, "try: make bench SCHEMA=sbtest2")
+        return replace(entry, schema=self.schema)
+
+
+@dataclass
+class BenchRun(Run[BenchRequest]):
+    """A bench and what its steps have found so far."""
+
+    load_command: tuple[str, ...] | None = None
+    usage: dict[str, counters.Usage] = field(default_factory=dict)
+    """Resources that each node used during the measured window."""
+    sampler: Sampler | None = None
+    """None until the warm-up, which it connects beside."""
+    answered: dict[str, int] | None = None
+    absences: list[Absence] = field(default_factory=list)
+    """Of a load on all members of a cluster: when some were away."""
+    starts: dict[str, str] = field(default_factory=dict)
+    """When each container had started last, before such a load."""
+    broken: set[str] = field(default_factory=set)
+    """Nodes that something was written down to be broken on, when a load had lost them."""
+
+    def completed(self, record: Record) -> Record:
+        """The record with the load's command, the servers that answered, and what each used."""
+        workload = self._loaded(record.workload)
+        nodes = [self._used(node) for node in record.nodes]
+        return record.model_copy(update={"workload": workload, "nodes": nodes})
+
+    def _loaded(self, workload: WorkloadRecord) -> WorkloadRecord:
+        command = list(self.load_command) if self.load_command else None
+        entry = workload.entry
+        if entry is not None:
+            entry = entry.model_copy(update={"answered": self.answered, "absences": self.absences})
+        return workload.model_copy(update={"load_command": command, "entry": entry})
+
+    def _used(self, node: NodeRecord) -> NodeRecord:
+        usage = self.usage.get(node.name)
+        return node.model_copy(update=asdict(usage)) if usage else node
 
 
 def bench(
     stack: RunningStack, request: BenchRequest, results: Path, on_event: Callable[[Event], None]
 ) -> tuple[Record, ResultFolder]:
-    """Measures a stack once; the record is on disk under ``results`` when this returns.
-
-    ``on_event`` gets a Progress for each step and a Second for each second of load. Ctrl-C, like
-    TERM, gives a record with status ``interrupted`` and the figures so far. Raises SandboxError,
-    before it writes anything, for a request that cannot be met; SecretFoundError for a record that
-    would contain a password; any unexpected error once its record is written.
-    """
-    opening, started = open_stack(stack, request, on_event), now()
-    manifest = Manifest(
-        kind="bench",
-        slug=slug_of(f"{stack.profile}-{'trial' if request.trial else request.workload.name}"),
-        profile=stack.profile,
-        command=list(request.command),
-        started_utc=started,
-        tool_commit=tool_commit(),
-    )
-    result = ResultFolder.create(results, manifest)
-    run = open_run(opening, result, CELL, BLOCK, started)
-    try:
-        return execute(run, result), result
-    finally:
-        result.finish(now())
+    """Measures a stack once; as `run_alone`, which says what it leaves and raises."""
+    return run_alone(BENCH, stack, request, results, on_event)
 
 
-def execute(run: Run, result: ResultFolder) -> Record:
-    """Runs the steps and saves the record in ``result``. An unexpected error propagates once its record is saved.
-
-    Raises SecretFoundError for a record that would contain a password.
-    """
-    status: Status = "failed"
-    reason: str | None = None
-    try:
-        with run.closing:
-            status, reason = _take_steps(run, TRIAL_STEPS if run.request.trial else STEPS)
-    except KeyboardInterrupt:  # the second one, or one that came while something was healed
-        status, reason = "interrupted", "; ".join(filter(None, (reason, "interrupted while the run was closed")))
-    except Exception as error:
-        if not (isinstance(error, SandboxError) and error.exit_code is ExitCode.ENVIRONMENT):
-            _leave(run, result, "failed", f"unexpected {type(error).__name__}: {error}")
-            raise
-        # Of what ends with the run: a fault that cannot be healed.
-        status = "interrupted" if status == "interrupted" else "infra_error"
-        text = f"{error.what}: {error.known}"
-        if text not in (reason or ""):  # an interruption that healed has said it
-            reason = "; ".join(filter(None, (reason, text)))
-    return _leave(run, result, status, reason)
+def open_bench(opening: Opening[BenchRequest], place: RunPlace) -> BenchRun:
+    """The bench before its first step."""
+    return open_run(BenchRun, opening, place)
 
 
-def _take_steps(run: Run, steps: Mapping[str, Callable[[Run], None]]) -> tuple[Status, str | None]:
-    name = next(iter(steps))
-    try:
-        for name, step in steps.items():
-            run.session.on_event(Progress(name, "begins"))
-            step(run)
-    except RunEndedError as end:
-        return _explained(run, end.status, end.reason)
-    except WorkloadError as error:
-        return _explained(run, "failed", str(error))
-    except TimeoutError as error:
-        return "infra_error", f"during {name}: {error}"
-    except MachineError as error:
-        return "infra_error", f"{error.what}: {error.known}"
-    except KeyboardInterrupt:
-        return "interrupted", keep_figures(run, name)
-    return "ok", None
-
-
-def _explained(run: Run, status: Status, reason: str) -> tuple[Status, str]:
-    """A failure after a node's death, or after the engine stopped answering, is not the workload's.
-
-    Where a trial has broken something, what died is no reason: it was meant to, or is what the trial measures.
-    """
-    try:
-        dead = died(run) if status == "failed" and not run.timeline.steps else {}
-    except MachineError as error:
-        return "infra_error", f"{error.what}: {error.known}; then: {reason}"
-    return ("infra_error", f"died during the run: {states(dead)}; then: {reason}") if dead else (status, reason)
-
-
-def _leave(run: Run, result: ResultFolder, status: Status, reason: str | None) -> Record:
-    try:
-        run.session.on_event(Progress("save", "record, logs, samples"))
-        collect(run)
-    except KeyboardInterrupt:
-        status, reason = "interrupted", reason or "interrupted while saving logs"
-    record = compose_record(run, status, reason)
-    result.save(record, run.secrets)
-    return record
-
-
-def prepare(run: Run) -> None:
+def prepare(run: BenchRun) -> None:
     """Prepares the data for the first phase; where that goes to several servers, waits until each has it."""
     run.preparation = run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
     if run.preparation is not None and run.session.entry.others:
         wait_until_applied(run.session)
 
 
-def warm_up(run: Run) -> None:
+def warm_up(run: BenchRun) -> None:
     """A separate load whose results are discarded: sysbench 1.0 has no warm-up. The sampler connects meanwhile."""
     _sampler(run)
     counters.read_usage(run.stack, run.live_nodes)  # starts the counter readers here, outside the measured window
@@ -156,7 +119,7 @@ def warm_up(run: Run) -> None:
         run.workload.prepare(run.session, run.keep("prepare_log", "prepare.log"))
 
 
-def catch_up(run: Run) -> None:
+def catch_up(run: BenchRun) -> None:
     """Waits until every server that follows the writer has applied all writes."""
     if run.preparation is not None:
         wait_until_applied(run.session)
@@ -178,7 +141,7 @@ def wait_until_applied(session: Session) -> None:
         time.sleep(CATCH_UP_INTERVAL_S)
 
 
-def measure(run: Run) -> None:
+def measure(run: BenchRun) -> None:
     """The load, with the servers' status before, each second, and after; then the verdicts on it."""
     session, sampler = run.session, _sampler(run)
     try:
@@ -203,7 +166,7 @@ def measure(run: Run) -> None:
     _judge(run, outcome, names)
 
 
-def _sampler(run: Run) -> Sampler:
+def _sampler(run: BenchRun) -> Sampler:
     """The run's sampler, which starts connecting on first use."""
     if run.sampler is None:
         watched = {condition.status for condition in run.request.conditions}
@@ -213,7 +176,7 @@ def _sampler(run: Run) -> Sampler:
     return run.sampler
 
 
-def _load_between_snapshots(run: Run) -> Outcome:
+def _load_between_snapshots(run: BenchRun) -> Outcome:
     before = counters.read_usage(run.stack, run.live_nodes)
     for word, name in run.workload.leaves.items():
         run.keep(word, name)
@@ -224,7 +187,7 @@ def _load_between_snapshots(run: Run) -> Outcome:
         run.after, _ = counters.take_snapshots(run.stack, run.session.client, run.live_servers)
 
 
-def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
+def _judge(run: BenchRun, outcome: Outcome, servers: Sequence[str]) -> None:
     """Adds the servers' counts to the metrics, adds the verdicts, and ends the run where one is bad."""
     metrics, failure = outcome.metrics, outcome.failure
     note_absences(run, outcome.absences)
@@ -253,50 +216,30 @@ def _judge(run: Run, outcome: Outcome, servers: Sequence[str]) -> None:
         raise RunEndedError(status, reason)
 
 
-def died(run: Run) -> dict[str, str]:
-    """Nodes that ran at the start but do not now, or whose server restarted; each with its state."""
-    dead = {name: state for name, state in run.stack.dead_nodes().items() if name not in run.down_at_start}
-    unheard = [name for name in run.before if name not in run.after] if run.after else []
-    silent = dict.fromkeys(unheard, "its server did not answer after the load")
-    again = [name for name in run.before if name in run.after and counters.restarted(run.before[name], run.after[name])]
-    found = {**silent, **dict.fromkeys(again, "its server restarted"), **dead}
-    return {name: state for name, state in found.items() if name not in expected_away(run)}
+def died(run: BenchRun) -> dict[str, str]:
+    """Nodes that ended during the run, with states; not members that were away on purpose."""
+    away = expected_away(run)
+    return {name: state for name, state in nodes_lost(run).items() if name not in away}
 
 
-STEPS: dict[str, Callable[[Run], None]] = {
-    "prove settings": prove_settings,
-    "prepare": prepare,
-    "warm up": warm_up,
-    "catch up": catch_up,
-    "measure": measure,
-}
-
-
-def now() -> datetime:
-    """The time as records have it, UTC, in whole seconds."""
-    return datetime.now(UTC).replace(microsecond=0)
-
-
-def tool_commit(checkout: Path = CHECKOUT) -> str | None:
-    """The version of this tool: ``9ada22637b1c``, or ``9ada22637b1c+`` with uncommitted changes.
-
-    The version number where it is installed from a wheel; None where git does not answer.
-    """
-    if not IN_CHECKOUT:
-        return __version__
-    command = ["git", "-C", str(checkout), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None
+def keep_figures(run: BenchRun) -> list[str]:
+    """Adds the figures of the seconds measured so far; what its reason says about them."""
+    measured = [second for second in run.series if second.phase == "measure"]
+    if run.metrics.tps is not None or not measured:
+        return []
+    metrics = metrics_of(measured)
+    group = run.session.entry.group_index
+    cpu = counters.cpu_per_transaction(run.usage, run.live_nodes, group, metrics.transactions)
+    run.metrics = metrics.model_copy(update=cpu)
+    asked_s = run.session.parameters.seconds
+    return [f"the figures are those of its first {len(measured)} of {asked_s} s"]
 
 
 _SHUT_DOWN = re.compile(r"normal shutdown|received shutdown from user", re.IGNORECASE)
 """A server that was asked to end says so in its log: MariaDB, MySQL."""
 
 
-def noting_losses(run: Run) -> Session:
+def noting_losses(run: BenchRun) -> Session:
     """The run's session, which notes what is broken on purpose when the load loses a member: a heal may come soon."""
     if not run.session.entry.others:
         return run.session
@@ -310,7 +253,7 @@ def noting_losses(run: Run) -> Session:
     return replace(run.session, on_event=note)
 
 
-def note_absences(run: Run, absences: Iterable[Absence]) -> None:
+def note_absences(run: BenchRun, absences: Iterable[Absence]) -> None:
     """Adds the absences to the run, each with whether somebody had stopped or broken the member."""
     found = list(absences)
     if not found:
@@ -323,16 +266,16 @@ def note_absences(run: Run, absences: Iterable[Absence]) -> None:
         run.absences.append(each.model_copy(update={"on_purpose": is_meant}))
 
 
-def _was_shut_down(run: Run, member: str) -> bool:
+def _was_shut_down(run: BenchRun, member: str) -> bool:
     return bool(_SHUT_DOWN.search(run.stack.log(member, run.started_utc)))
 
 
-def expected_away(run: Run) -> set[str]:
+def expected_away(run: BenchRun) -> set[str]:
     """Members that were away on purpose."""
     return {each.member for each in run.absences if each.on_purpose}
 
 
-def members_loaded(run: Run) -> list[CheckRecord]:
+def members_loaded(run: BenchRun) -> list[CheckRecord]:
     """The verdict on whether all members took part; none of a load with one entry point."""
     members = len(run.session.entry.hosts)
     if members == 1:
@@ -341,10 +284,20 @@ def members_loaded(run: Run) -> list[CheckRecord]:
     return [judged(run.absences, members, seconds)]
 
 
-def so_far(run: Run, metrics: Metrics, failure: str) -> tuple[Metrics, str]:
+def so_far(run: BenchRun, metrics: Metrics, failure: str) -> tuple[Metrics, str]:
     """The figures of a load on all members up to its end by an error, and what it failed for."""
     measured = [second for second in run.series if second.phase == "measure"]
     if not measured:
         return metrics, failure
     kept = metrics_of(measured).model_copy(update={"errors": metrics.errors, "errors_by_code": metrics.errors_by_code})
     return kept, f"{failure}; the figures are those of its first {len(measured)} s"
+
+
+STEPS: dict[str, Callable[[BenchRun], None]] = {
+    "prove settings": prove_settings,
+    "prepare": prepare,
+    "warm up": warm_up,
+    "catch up": catch_up,
+    "measure": measure,
+}
+BENCH = Procedure("bench", open_bench, STEPS, died, keep_figures)

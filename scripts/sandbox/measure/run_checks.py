@@ -17,8 +17,8 @@ REACHED_SHARE = 0.98
 """Share of the load's statements that the servers must have counted; a proxy may answer a few on its own."""
 ALONE_SHARE = 1.1
 """Above this multiple of the load's statements, other clients were active too."""
-PROBES_PER_S = 20
-"""Statements per second and server that probes, proxies and our own sampler may send."""
+QUESTIONS_PER_S = 20
+"""Statements per second and server that readiness questions, proxies and our own sampler may send."""
 SAMPLED_SHARE = 0.9
 ANSWERING_SHARE = 0.01
 """Below this share of the load's statements, a server did not take part in answering it."""
@@ -162,11 +162,11 @@ def _is_away(absences: Sequence[Absence], second: int) -> bool:
 def answering(metrics: Metrics, answered: Mapping[str, int]) -> dict[str, int] | None:
     """The servers that answered the load, with their counts; None for a load that counts no statements.
 
-    The busiest is always one of them; another only when probes cannot explain its count.
+    The busiest is always one of them; another only when readiness questions cannot explain its count.
     """
     if not metrics.queries:
         return None
-    least = max(ANSWERING_SHARE * metrics.queries, PROBES_PER_S * (metrics.measured_s or 0))
+    least = max(ANSWERING_SHARE * metrics.queries, QUESTIONS_PER_S * (metrics.measured_s or 0))
     busiest = max(answered.values(), default=0)
     return {name: count for name, count in answered.items() if count >= min(least, busiest)}
 
@@ -178,7 +178,7 @@ def load_alone(metrics: Metrics, failure: str | None, answered: Mapping[str, int
         return _uncounted(name, failure)
     # COM_QUIT counts as a statement, and a proxy sends the server a statement of its own for each client.
     sent = metrics.queries + 2 * (metrics.connections or 0)
-    allowed = ALONE_SHARE * sent + PROBES_PER_S * len(answered) * metrics.measured_s
+    allowed = ALONE_SHARE * sent + QUESTIONS_PER_S * len(answered) * metrics.measured_s
     text = f"the servers counted {counted} statements for the {metrics.queries} of the load"
     return _check(name, "pass" if counted <= allowed else "unknown", text)
 

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.workload import Second
 from sandbox.measure.counters import status_delta
 from sandbox.measure.machine import shared, take_fingerprint
-from sandbox.measure.run import NO_LOAD, BenchRequest, Run
+from sandbox.measure.request import RunRequest
+from sandbox.measure.run import NO_LOAD, Run
 from sandbox.profile.library import Kind
 from sandbox.record.record import (
     CheckRecord,
@@ -29,7 +31,7 @@ from sandbox.stack.protocol import RunningStack, StackNode
 _ROLE_OF_KIND: dict[Kind, NodeRole] = {"proxy": "proxy", "manager": "manager", "monitor": "monitor", "client": "client"}
 
 
-def collect(run: Run) -> None:
+def collect(run: Run[Any]) -> None:
     """Saves everything available, however the run ended; each part that cannot be saved becomes a check."""
     _attempt(run, "series_saved", lambda: _save_series(run))
     _attempt(run, "logs_saved", lambda: save_logs(run.stack, run.nodes, run.secrets, run.folder, run.files))
@@ -45,14 +47,14 @@ def collect(run: Run) -> None:
             path.write_text(masked, encoding="utf-8")
 
 
-def _attempt(run: Run, name: str, job: Callable[[], None]) -> None:
+def _attempt(run: Run[Any], name: str, job: Callable[[], None]) -> None:
     try:
         job()
     except (SandboxError, TimeoutError, OSError) as error:
         run.checks.append(CheckRecord(name=name, verdict="unknown", detail=f"{type(error).__name__}: {error}"))
 
 
-def _save_series(run: Run) -> None:
+def _save_series(run: Run[Any]) -> None:
     with run.keep("series", "seconds.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Second)])
         writer.writeheader()
@@ -71,18 +73,17 @@ def save_logs(
             files[f"log_{node.name}"] = name
 
 
-def _know_environment(run: Run) -> None:
+def _know_environment(run: Run[Any]) -> None:
     if run.environment == Environment():
         run.environment = take_fingerprint(run.stack, run.session.client, run.live_servers, run.before)
     run.environment = run.environment.model_copy(update={"during": run.host_load})
 
 
-def compose_record(run: Run, status: Status, reason: str | None) -> Record:
+def compose_record(run: Run[Any], status: Status, reason: str | None) -> Record:
     """The record of a run, with passwords masked in all text from a server or a tool."""
-    entry = EntryRecord(**shared(EntryRecord, run.session.entry), answered=run.answered, absences=run.absences)
-    command = list(run.load_command) if run.load_command else None
-    found = {"entry": entry, "preparation": run.preparation, "load_command": command}
-    return Record(
+    entry = EntryRecord(**shared(EntryRecord, run.session.entry))
+    found = {"entry": entry, "preparation": run.preparation}
+    record = Record(
         run_id=run.run_id,
         profile=run.stack.profile,
         stack=run.stack.name,
@@ -103,29 +104,29 @@ def compose_record(run: Run, status: Status, reason: str | None) -> Record:
         environment=run.environment,
         checks=[check.model_copy(update={"detail": mask(check.detail, run.secrets)}) for check in run.checks],
         files=dict(run.files),
-        trial=run.trial,
     )
+    return run.completed(record)
 
 
-def _node(run: Run, node: StackNode) -> NodeRecord:
-    before, usage = run.before.get(node.name), run.usage.get(node.name)
+def _node(run: Run[Any], node: StackNode) -> NodeRecord:
+    before = run.before.get(node.name)
     return NodeRecord(
         role=run.roles.get(node.name) if node.is_server else _ROLE_OF_KIND.get(node.kind),
         server_version=before.version if before else None,
         **shared(NodeRecord, node),
-        **(asdict(usage) if usage else {}),
     )
 
 
-def _asked(asked: BenchRequest) -> WorkloadRecord:
-    """Of an idle trial only the data: it has no load whose name or options could stand here."""
-    workload, file = asked.workload.workload, None if asked.is_idle else asked.workload.file
+def _asked(asked: RunRequest) -> WorkloadRecord:
+    """Of a run without a load only the data: there is nothing whose name or options could stand here."""
+    workload = asked.workload.workload
+    file = asked.workload.file if asked.has_load else None
     parameters = asked.parameters.model_dump()
     optional = ("tables", "rows_per_table", "distribution", "rate_per_s")
     return WorkloadRecord(
-        name=NO_LOAD if asked.is_idle else asked.workload.name,
+        name=asked.workload.name if asked.has_load else NO_LOAD,
         **{name: value if name not in optional or name in asked.uses else None for name, value in parameters.items()},
-        options={} if asked.is_idle else workload.options(),
+        options=workload.options() if asked.has_load else {},
         file_name=file.name if file else None,
         file_sha256=file.sha256 if file else None,
         entry=None,
@@ -133,7 +134,7 @@ def _asked(asked: BenchRequest) -> WorkloadRecord:
 
 
 def record_without_stack(
-    asked: BenchRequest,
+    asked: RunRequest,
     result: str,
     cell: str,
     block: int,

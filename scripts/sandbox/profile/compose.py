@@ -12,7 +12,7 @@ from sandbox.profile.files import NodeFile, image_user, node_files, started_as, 
 from sandbox.profile.library import deep_merge
 from sandbox.profile.names import CPU_SHARES, DATA_DIRECTORY, DISK, PROJECT, Identity
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import PROBE, about
+from sandbox.profile.questions import QUESTION_SCRIPT, about
 from sandbox.profile.templates import PLACEHOLDER, Secrets, node_context, render
 
 
@@ -130,7 +130,7 @@ def _started(node: Node, context: Mapping[str, Any], own: list[str]) -> dict[str
 
 def _healthcheck(node: Node) -> dict[str, Any]:
     return {
-        "test": ["CMD", "/bin/sh", PROBE, "ready"],
+        "test": ["CMD", "/bin/sh", QUESTION_SCRIPT, "ready"],
         "interval": "10s",
         "timeout": "5s",
         "retries": 3,

@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.profile.data_directory import rotation_sql
 from sandbox.profile.names import ROTATION_SQL
 from sandbox.profile.plan import Node, Plan
-from sandbox.profile.questions import client_questions, node_questions, probe_script
+from sandbox.profile.questions import client_questions, node_questions, question_script
 from sandbox.profile.templates import Secrets, render_text
 from sandbox.profile.variables import effective_variables, server_configuration
 
@@ -62,7 +62,7 @@ def node_files(
     """All files of a node; ``entries`` are the fragment's, rendered. ``restored``: its data comes from a snapshot.
 
     An engine before 23 starts a process for every file (80 ms of CPU), so the first-start SQL (in the order of
-    the names), the server's own configuration and a node's probes are one file each.
+    the names), the server's own configuration and a node's questions are one file each.
     """
     context = contexts[node.name]
     found = [_of_fragment(node, entry, context) for entry in entries if entry["target"]]
@@ -81,7 +81,7 @@ def node_files(
         questions |= client_questions(plan, contexts)
         passwords = "".join(f"{password}\n" for password in context["secrets"].passwords())
         found.append(_secret(node, "passwords", passwords))
-    return [*found, _own(node, "probe", probe_script(questions))] if questions else found
+    return [*found, _own(node, "probe", question_script(questions))] if questions else found
 
 
 def _own(node: Node, name: str, content: str) -> NodeFile:

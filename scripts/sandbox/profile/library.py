@@ -11,7 +11,7 @@ from sandbox.profile.images import USER, Catalog, Declared, Text
 Kind = Literal["database", "replica", "proxy", "manager", "monitor", "client", "external"]
 
 
-class Probe(Declared):
+class Question(Declared):
     """One question and the one answer that means yes: a query or a command, run in the node or from the client."""
 
     query: str | None = None
@@ -29,7 +29,7 @@ class ServiceSpec(Declared):
     user: str | None = Field(default=None, pattern=USER)
     image_user: str | None = None
     """Name of the user that the image starts as, if that is not root (profile/files.py)."""
-    ready: Probe | None = None
+    ready: Question | None = None
     ports: dict[str, int] = Field(default_factory=dict)
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -50,8 +50,8 @@ class Auxiliary(ServiceSpec):
 class ReplicationSource(Declared):
     """What a component's fragment adds to the single server it replicates from. ``service``: lists are appended."""
 
-    ready: Probe
-    role: Probe
+    ready: Question
+    role: Question
     service: dict[str, Any] = Field(default_factory=dict)
     configs: list[str] = Field(default_factory=list)
     """The fragment's own configs that this service gets."""
@@ -71,7 +71,7 @@ class Servers(Declared):
     suggested: str = ""
     why: str = ""
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    proof: Probe | None = None
+    proof: Question | None = None
 
     def concerns(self, family: str, topology: str) -> bool:
         """Whether it is about the servers of such a group."""
@@ -90,14 +90,14 @@ class Certificate(Declared):
 
 
 class Adjustable(Declared):
-    """An option of a component that ``SET=<component>:<option>=…`` changes, and the probe that reads it back."""
+    """An option of a component that ``SET=<component>:<option>=…`` changes, and the question that reads it back."""
 
     help: str
     pattern: str
     """The whole value, as a regular expression."""
     no_effect: str = ""
     """Template, seen by a node of the component: why the option changes nothing there; empty: it does."""
-    proof: Probe
+    proof: Question
 
 
 class ComponentSpec(ServiceSpec):
@@ -151,9 +151,9 @@ class ComponentSpec(ServiceSpec):
     """The variables that shape a fresh data directory, or what the first start writes into it."""
     timeout_s: int = 120
     variables: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
-    role: Probe | None = None
+    role: Question | None = None
     """Its answer starts with ``writer``, ``reader`` or ``stale``, or says why the server is none of them."""
-    state: Probe | None = None
+    state: Question | None = None
     """What `plan.server_states` reads: a line is ``name<TAB>value``, or vertical output."""
     source: ReplicationSource | None = None
     adjustable: dict[str, Adjustable] = Field(default_factory=dict)
@@ -255,7 +255,7 @@ class Variant(Declared):
     """What is merged over the node's Compose service, such as its environment."""
     from_client: list[str] = Field(default_factory=list)
     """Folders of the client's image that the node has, too, read-only, under the same paths."""
-    proof: Probe
+    proof: Question
 
 
 class Setting(Declared):

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from sandbox.profile.images import ImageChoice, at_least
-from sandbox.profile.library import Component, Kind, Probe, Variant, deep_merge
+from sandbox.profile.library import Component, Kind, Question, Variant, deep_merge
 from sandbox.profile.names import MEMBERS
 
 
@@ -29,8 +29,8 @@ class Node:
     ports: Mapping[str, int] = field(default_factory=dict)
     memory_mb: int = 0
     user: str | None = None
-    ready: Probe | None = None
-    role: Probe | None = None
+    ready: Question | None = None
+    role: Question | None = None
     base_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     applied: tuple[tuple[str, Variant], ...] = ()
     """Settings in effect on this node, in the order of the profile."""

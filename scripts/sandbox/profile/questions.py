@@ -1,51 +1,57 @@
-"""The parts of the plan that a running stack carries: a probe script in its containers, a description in a label."""
+"""The parts of a plan that a running stack carries: readiness questions in its containers, a description in a label."""
 
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.profile.library import Probe
+from sandbox.profile.library import Question
 from sandbox.profile.plan import Node, Plan
 from sandbox.profile.templates import render_text
 
 ROOT_CNF = "/sandbox/client.cnf"
 APP_CNF = "/sandbox/app.cnf"
-PROBE = "/sandbox/probe"
-_VERSION = Probe(query="select version()")
+QUESTION_SCRIPT = "/sandbox/probe"
+_VERSION = Question(query="select version()")
 
 
-def probe_script(questions: Mapping[str, str]) -> str:
-    """A node's `sh` script: `sh /sandbox/probe QUESTION` answers a question. ``questions``: name → shell commands."""
+def question_script(questions: Mapping[str, str]) -> str:
+    """The `sh` script that answers a node's questions: `sh /sandbox/probe QUESTION`.
+
+    ``questions``: name → shell commands.
+    """
     # Not indented: a command may quote multi-line text, such as Python, whose indentation matters.
     cases = "".join(f"{name})\n{commands};;\n" for name, commands in questions.items())
     unknown = f"*) echo 'no such question; here: {' '.join(questions)}' >&2; exit 2 ;;\n"
-    return f'#!/bin/sh\n# usage: sh {PROBE} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
+    return f'#!/bin/sh\n# usage: sh {QUESTION_SCRIPT} QUESTION\ncase "$1" in\n{cases}{unknown}esac\n'
 
 
-def ask_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
-    """Shell commands that print a probe's answer, whatever it is."""
-    return f"exec {_command(probe, node, plan, context)}\n"
+def ask_commands(question: Question, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands that print the answer to a question, whatever it is."""
+    return f"exec {_command(question, node, plan, context)}\n"
 
 
-def ready_commands(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
-    """Shell commands: exit 0 and the answer if it is the expected one, else exit 1 and its last line."""
-    expected = expected_answer(probe, node, context)
+def ready_commands(question: Question, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    """Shell commands of a readiness question.
+
+    Exit 0 and the answer if it is the expected one, else exit 1 and its last line.
+    """
+    expected = expected_answer(question, node, context)
     met = "" if expected is None else f' && [ "$answer" = {shlex.quote(expected)} ]'
-    return _listening(probe, node) + (
-        f"answer=$({_command(probe, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
+    return _listening(question, node) + (
+        f"answer=$({_command(question, node, plan, context)} 2>&1) && answered=yes || answered=no\n"
         f'if [ "$answered" = yes ]{met}; then printf \'%s\\n\' "$answer"; exit 0; fi\n'
         "printf '%s\\n' \"${answer:-no answer}\" | tail -n 1\n"
         "exit 1\n"
     )
 
 
-def _listening(probe: Probe, node: Node) -> str:
+def _listening(question: Question, node: Node) -> str:
     """Shell commands: exit 1 while nothing listens on a server's port. A look costs 2 ms, a refused client 15.
 
     Without grep or /proc the status is not 1, and the client finds out.
     Source: proc(5), /proc/net/tcp: address and port in hexadecimal; state 0A is LISTEN.
     """
-    if probe.query is None or probe.via != "self":
+    if question.query is None or question.via != "self":
         return ""
     port = next(iter(node.ports.values()))
     return (
@@ -54,23 +60,23 @@ def _listening(probe: Probe, node: Node) -> str:
     )
 
 
-def expected_answer(probe: Probe, node: Node, context: Mapping[str, Any]) -> str | None:
-    """The one answer that means yes; None where a command's exit status decides."""
-    if probe.expect is None:
+def expected_answer(question: Question, node: Node, context: Mapping[str, Any]) -> str | None:
+    """The one answer to a question that means yes; None where a command's exit status decides."""
+    if question.expect is None:
         return None
-    return render_text(probe.expect, context, f"a probe of {node.name}")
+    return render_text(question.expect, context, f"a question about {node.name}")
 
 
-def _command(probe: Probe, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
-    where = f"a probe of {node.name}"
-    if probe.query is not None:
-        query = " ".join(render_text(probe.query, context, where).split())
-        return shlex.join([*_sql_client(probe, node, plan), "-e", query])
-    return shlex.join(render_text(part, context, where) for part in probe.command or ["true"])
+def _command(question: Question, node: Node, plan: Plan, context: Mapping[str, Any]) -> str:
+    where = f"a question about {node.name}"
+    if question.query is not None:
+        query = " ".join(render_text(question.query, context, where).split())
+        return shlex.join([*_sql_client(question, node, plan), "-e", query])
+    return shlex.join(render_text(part, context, where) for part in question.command or ["true"])
 
 
-def _sql_client(probe: Probe, node: Node, plan: Plan) -> list[str]:
-    if probe.via == "self":
+def _sql_client(question: Question, node: Node, plan: Plan) -> list[str]:
+    if question.via == "self":
         return [node.component.spec.sql_client, f"--defaults-file={ROOT_CNF}", "-N", "-B"]
     client = plan.client.component.spec.sql_client
     port = next(iter(node.ports.values()))

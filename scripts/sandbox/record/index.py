@@ -20,6 +20,7 @@ from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from sandbox.record.manifest import Manifest
 from sandbox.record.record import Environment, HostLoad, Metrics, Record, WorkloadRecord
+from sandbox.record.store import ResultFolder
 
 _SCALARS: dict[Any, str] = {
     str: "VARCHAR", bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", AwareDatetime: "TIMESTAMP",
@@ -322,11 +323,12 @@ def _load(connection: duckdb.DuckDBPyConnection, results: Path, part: Part, file
 
 def _content(path: Path, part: Part) -> tuple[str | None, str | None]:
     """A file's content as JSON of the part's type; else None and why there is none."""
-    model: type[BaseModel] = Manifest if part == "manifests" else Record
     try:
+        if part == "manifests":
+            return ResultFolder(path.parent).manifest.model_dump_json(), None
         text = path.read_text(encoding="utf-8")
-        found = model.model_validate_json(text)
-        return _series(path, found) if part == "seconds" and isinstance(found, Record) else text, None
+        record = Record.model_validate_json(text)
+        return _series(path, record) if part == "seconds" else text, None
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         return None, ": ".join([*(str(part) for part in first["loc"][:1]), first["msg"]])

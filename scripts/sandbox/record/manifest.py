@@ -10,6 +10,7 @@ from sandbox.record.record import Part, Status
 
 Adjustment = Literal["Holm", "Benjamini-Hochberg"]
 Depth = Literal["slices", "restart"]
+ResultKind = Literal["bench", "trial", "matrix"]
 LARGEST_DEVIATION = 0.25
 """Of the median over all blocks."""
 
@@ -116,7 +117,7 @@ class Manifest(Part):
     """``manifest.json``: what a result holds. ``ended_utc`` is null while it is running, or if it was killed."""
 
     schema_version: Literal[1] = 1
-    kind: Literal["bench", "matrix"]
+    kind: ResultKind
     slug: str
     profile: str
     command: list[str]
@@ -126,7 +127,7 @@ class Manifest(Part):
     """Git commit of the checkout that measured, with a ``+`` where files were changed; null outside git."""
     runs: list[RunEntry] = Field(default_factory=list)
     matrix: MatrixPart | None = None
-    """What a matrix compares; null for a bench."""
+    """What a matrix compares; null for a bench and for a trial."""
 
 
 def marked_blocks(checks: Sequence[HostCheck]) -> dict[int, str]:

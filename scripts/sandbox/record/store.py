@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from pydantic_core import from_json
+
 from sandbox.core.files import flush_folder, write_atomically
 from sandbox.record.manifest import Manifest, MatrixPart, RunEntry
 from sandbox.record.record import Record
@@ -38,8 +40,22 @@ class ResultFolder:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest on disk."""
+        """The manifest on disk; of a trial that an earlier version called a bench, with the kind of a trial."""
+        manifest = self._stored_manifest()
+        if manifest.kind == "bench" and any(self._is_trial(entry.run) for entry in manifest.runs):
+            return manifest.model_copy(update={"kind": "trial"})
+        return manifest
+
+    def _stored_manifest(self) -> Manifest:
+        """The manifest as its file has it."""
         return Manifest.model_validate_json((self.path / "manifest.json").read_text(encoding="utf-8"))
+
+    def _is_trial(self, run: str) -> bool:
+        """Whether the record of a run has a trial; no for one that is missing or broken."""
+        with suppress(OSError, ValueError):
+            record = from_json((self._run(run) / "record.json").read_bytes())
+            return isinstance(record, dict) and bool(record.get("trial"))
+        return False
 
     def start_run(self, cell: str, block: int) -> Path:
         """Folder ``runs/<cell>.<block>``, created empty; removes what an earlier run left in it, its entry first."""
@@ -132,7 +148,7 @@ class ResultFolder:
         return Record.model_validate_json((self._run(run) / "record.json").read_text(encoding="utf-8"))
 
     def _note(self, **changes: object) -> None:
-        self._write_manifest(self.manifest.model_copy(update=changes))
+        self._write_manifest(self._stored_manifest().model_copy(update=changes))
 
     def _write_manifest(self, manifest: Manifest) -> None:
         write_atomically(self.path / "manifest.json", manifest.model_dump_json(indent=2) + "\n")

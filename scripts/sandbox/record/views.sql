@@ -26,7 +26,7 @@ LEFT JOIN (SELECT result, unnest(content.matrix.cells) AS cell FROM manifests_lo
     ON planned.result = run.result AND planned.cell.name = r.cell
 WHERE r.block > 0; -- block 0, if any, is a discarded warm-up
 
--- one row per result: a bench, or a matrix with its question and plan
+-- one row per result: a bench, a trial, or a matrix with its question and plan
 CREATE VIEW results AS
 SELECT m.result, content.kind, content.matrix.name AS matrix, content.profile, content.started_utc,
     content.tool_commit, content.ended_utc, coalesce(counted.runs, 0) AS runs, coalesce(counted.ok, 0) AS ok,

@@ -80,7 +80,8 @@ def _subject(history: History) -> str:
     if part:
         return f"matrix {part.name}: {part.question}"
     load = history.newest.records[0].workload
-    return f"bench of {history.newest.manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
+    manifest = history.newest.manifest
+    return f"{manifest.kind} of {manifest.profile}: {load.name}, {load.threads} threads, {load.seconds} s"
 
 
 def _row(metric: Metric, point: Point) -> Row:

@@ -30,7 +30,7 @@ def trial_document(
 
 
 def trial_title(record: Record) -> str:
-    """What broke, where, and which way the probe went."""
+    """What broke, where, and which way the prober went."""
     entry, trial = record.workload.entry, record.trial
     names = (step.name if step.action else f"{step.name} of {step.target}" for step in trial.steps) if trial else ()
     return f"{', '.join(dict.fromkeys(names)) or 'trial'} on {record.profile} through {entry.via if entry else UNKNOWN}"
@@ -42,7 +42,7 @@ def trial_facts(record: Record) -> Iterator[Fact]:
     if trial is not None:
         for step in trial.steps:
             yield Fact("action" if step.action else "fault", step_text(step, trial))
-        yield Fact("probe", _probe(trial))
+        yield Fact("probe", _prober(trial))
         yield from _times(record, trial)
         yield from _cluster(record)
         yield Fact("writers seen", _writers(trial))
@@ -73,7 +73,7 @@ def _since(trial: TrialRecord, at_ms: float) -> str:
     return f"{(at_ms - (trial.t0_ms or 0.0)) / 1000:+.1f} s"
 
 
-def _probe(trial: TrialRecord) -> str:
+def _prober(trial: TrialRecord) -> str:
     rates = trial.rates
     way = "direct: it knows every server and tries the next" if trial.direct else "through the proxy"
     load = "no load beside it"
@@ -123,7 +123,7 @@ def _late_ms(record: Record) -> float | None:
 
 
 def _cluster(record: Record) -> Iterator[Fact]:
-    """Pauses and queues of a cluster, and the load beside the probe, where they are known."""
+    """Pauses and queues of a cluster, and the load beside the prober, where they are known."""
     metrics = record.metrics
     texts = {
         "flow_control_paused_percent": "{:g} % of the time until the heal",

@@ -177,7 +177,7 @@ class StackNodes:
         return known | {node: _ready_answer(answer) for node, answer in self._answers(asked, self.patience_s).items()}
 
     def _answers(self, questions: Sequence[tuple[str, Container, str]], limit_s: float) -> dict[str, ExecResult]:
-        """(key, container, question to its probe) → how that ended; all run at once, and all within ``limit_s``."""
+        """(key, container, question to it) → how that ended; all run at once, and all within ``limit_s``."""
         pending = [
             (key, self.docker.begin("exec", container.id, "sh", "/sandbox/probe", question))
             for key, container, question in questions
@@ -251,7 +251,7 @@ def _proof_answer(answer: ExecResult | None) -> str | None:
 
 
 def _ready_answer(answer: ExecResult) -> ReadyAnswer:
-    """What a probe printed; a server's client may warn in lines before."""
+    """The answer to a question; a server's client may warn in lines before."""
     said = answer.stdout.strip().rpartition("\n")[2]
     otherwise = "yes" if answer.code == 0 else answer.last_error or "no answer"
     return ReadyAnswer(answer.code == 0, said or otherwise)

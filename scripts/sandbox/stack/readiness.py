@@ -64,7 +64,7 @@ class ReadinessLoop:
     def __init__(
         self, docker: Docker, node: str, container_id: str, question: str, then: tuple[str, ...], news: NewsQueue
     ) -> None:
-        """``container_id``, ``question``: where the node's probe is, and the question for it.
+        """``container_id``, ``question``: where the node answers, and the readiness question.
 
         ``then``: the questions for it once the node is ready: its role, its version; or none.
         """

@@ -7,7 +7,7 @@ from itertools import groupby
 import pytest
 
 from sandbox.cli.common.matrix_line import MatrixLine
-from sandbox.cli.common.measuring import BenchLine
+from sandbox.cli.common.measuring import EventLine
 from sandbox.cli.console import LiveLine
 from sandbox.load.common.workload import Progress, Second
 from sandbox.matrix.definition import Cell, Change
@@ -59,7 +59,7 @@ def test_elsewhere_each_run_has_one_line() -> None:
 
 def test_elsewhere_each_second_of_a_bench_has_one_line() -> None:
     stream = io.StringIO()
-    with BenchLine("bench", stream) as line:
+    with EventLine("bench", stream) as line:
         for event in (Progress("measure", "begins"), SECOND, Progress("catch up", "replica1 waits")):
             line(event)
     first, second, third = stream.getvalue().splitlines()
@@ -88,7 +88,7 @@ def test_a_line_is_as_wide_as_the_terminal_that_shows_it(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_nothing_is_left_behind_after_an_error(error: type[BaseException]) -> None:
     screen = Terminal()
-    with pytest.raises(error), BenchLine("bench", screen) as line:
+    with pytest.raises(error), EventLine("bench", screen) as line:
         line(SECOND)
         raise error
     assert screen.getvalue().endswith(f"\n{SHOW_CURSOR}\r{UP}{ERASE_LINE}")

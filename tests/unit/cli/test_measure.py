@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox.cli.commands import bench
-from sandbox.cli.common.measuring import bench_request
+from sandbox.cli.common import measuring
 from sandbox.core.paths import RESULTS
 from sandbox.stack.snapshots.background import somebody_measures
 from unit.record.samples import sample_record
@@ -22,6 +22,6 @@ def test_no_snapshot_is_taken_while_a_bench_runs(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(bench, "bench", measured)
-    monkeypatch.setattr(bench, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
-    assert bench.run("default", bench_request("oltp_read_only", [], {}), as_json=False) == 0
+    monkeypatch.setattr(measuring, "quiet_stack", lambda *_: SimpleNamespace(project="p", name="default"))
+    assert bench.command(name="default", workload="oltp_read_only") == 0
     assert seen == [True] and not somebody_measures()

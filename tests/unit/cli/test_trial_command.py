@@ -10,9 +10,10 @@ import pytest
 
 from sandbox.cli.commands import bench as bench_command
 from sandbox.cli.commands import trial
+from sandbox.cli.common import measuring as module
 from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.core.paths import RESULTS
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import Step
 from sandbox.record.record import CheckRecord, Record
 from unit.record.samples import sample_record
@@ -22,28 +23,27 @@ LOST = CheckRecord(name="lost", verdict="fail", detail="2 of 1,000")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchRequest]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrialRequest]:
     """What would have been measured; the record is that of a trial without a flaw."""
-    requests: list[BenchRequest] = []
-    outcome(monkeypatch, sample_record(checks=[PASSED]), requests)
-    monkeypatch.setattr(trial, "quiet_stack", lambda *_: object())
+    requests: list[TrialRequest] = []
+    outcome(monkeypatch, sample_record(cell="trial", checks=[PASSED]), requests)
+    monkeypatch.setattr(module, "quiet_stack", lambda *_: object())
     return requests
 
 
-def outcome(monkeypatch: pytest.MonkeyPatch, record: Record, requests: list[BenchRequest] | None = None) -> None:
+def outcome(monkeypatch: pytest.MonkeyPatch, record: Record, requests: list[TrialRequest] | None = None) -> None:
     """How the trial ends."""
 
-    def bench(_stack: Any, request: BenchRequest, *_: Any) -> tuple[Record, SimpleNamespace]:
+    def tried(_stack: Any, request: TrialRequest, *_: Any) -> tuple[Record, SimpleNamespace]:
         if requests is not None:
             requests.append(request)
         return record, SimpleNamespace(path=RESULTS / "x")
 
-    monkeypatch.setattr(trial, "bench", bench)
+    monkeypatch.setattr(trial, "trial", tried)
 
 
-def steps_of(asked: list[BenchRequest]) -> list[Step]:
-    assert asked[0].trial
-    return asked[0].trial.schedule.steps
+def steps_of(asked: list[TrialRequest]) -> list[Step]:
+    return asked[0].schedule.steps
 
 
 @pytest.mark.parametrize(
@@ -63,24 +63,24 @@ def steps_of(asked: list[BenchRequest]) -> list[Step]:
         ({"fault": "switchover"}, Step(at_s=10, action="switchover")),
     ],
 )
-def test_a_name_is_a_schedule(asked: list[BenchRequest], given: dict[str, Any], step: Step) -> None:
+def test_a_name_is_a_schedule(asked: list[TrialRequest], given: dict[str, Any], step: Step) -> None:
     assert trial.command(**given) == ExitCode.OK
     assert steps_of(asked) == [step]
 
 
-def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[BenchRequest]) -> None:
+def test_a_trial_is_idle_unless_a_workload_is_named(asked: list[TrialRequest]) -> None:
     trial.command(fault="server-crash", rate=50, seed=7)
     trial.command(fault="server-crash", workload="oltp_read_only", threads=2)
     idle, loaded = asked
-    assert idle.workload.name == "noop" and idle.trial and not idle.trial.loaded and idle.seed == 7
-    assert (idle.trial.rates.pooled, idle.trial.rates.fresh, idle.trial.rates.reader) == (50, 10, 50)
-    assert loaded.trial and loaded.trial.loaded and loaded.parameters.threads == 2
+    assert idle.workload.name == "noop" and not idle.loaded and idle.seed == 7
+    assert (idle.rates.pooled, idle.rates.fresh, idle.rates.reader) == (50, 10, 50)
+    assert loaded.loaded and loaded.parameters.threads == 2
 
 
-def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list[BenchRequest]) -> None:
+def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list[TrialRequest]) -> None:
     trial.command(fault="server-crash")
     trial.command(fault="server-crash", transaction=True)
-    assert [each.trial and each.trial.transaction for each in asked] == [False, True]
+    assert [each.transaction for each in asked] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_write_commits_by_itself_unless_a_transaction_is_asked_for(asked: list
         ({"fault": "flapping", "seconds": 5}, "there is no fault 'flapping'"),
     ],
 )
-def test_what_is_no_trial_is_refused(asked: list[BenchRequest], given: dict[str, Any], what: str) -> None:
+def test_what_is_no_trial_is_refused(asked: list[TrialRequest], given: dict[str, Any], what: str) -> None:
     with pytest.raises(SandboxError) as refused:
         trial.command(**given)
     assert refused.value.what == what and refused.value.exit_code is ExitCode.BAD_INPUT and not asked
@@ -129,9 +129,9 @@ def test_the_exit_code_says_how_it_went(
 @pytest.mark.usefixtures("asked")
 def test_it_prints_the_table_or_the_record(capsys: pytest.CaptureFixture[str]) -> None:
     trial.command(fault="server-crash")
-    assert capsys.readouterr().out.endswith("results/x/runs/bench.1\n")
+    assert capsys.readouterr().out.endswith("results/x/runs/trial.1\n")
     trial.command(fault="server-crash", json=True)
-    assert json.loads(capsys.readouterr().out)["cell"] == "bench"
+    assert json.loads(capsys.readouterr().out)["cell"] == "trial"
 
 
 @pytest.mark.parametrize("command", [bench_command, trial], ids=["bench", "trial"])
@@ -146,12 +146,12 @@ def test_a_measurement_marks_its_stack_once_the_snapshot_of_it_is_taken(
         order.append("the snapshot is taken")
         yield
 
-    def bench(*_: Any) -> tuple[Record, SimpleNamespace]:
+    def once(*_: Any) -> tuple[Record, SimpleNamespace]:
         order.append("measured")
         return sample_record(), SimpleNamespace(path=RESULTS / "x")
 
-    monkeypatch.setattr(command, "measuring", measuring)
-    monkeypatch.setattr(command, "quiet_stack", lambda *_: order.append("marked"))
-    monkeypatch.setattr(command, "bench", bench)
+    monkeypatch.setattr(module, "measuring", measuring)
+    monkeypatch.setattr(module, "quiet_stack", lambda *_: order.append("marked"))
+    monkeypatch.setattr(command, "trial" if command is trial else "bench", once)
     command.command(**({"fault": "server-crash"} if command is trial else {}))
     assert order == ["the snapshot is taken", "marked", "measured"]

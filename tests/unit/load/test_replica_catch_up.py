@@ -15,8 +15,7 @@ from sandbox.load.common.workload import Parameters, Progress, Second, WorkloadE
 from sandbox.load.replica_catch_up import OTHER_S, ReplicaCatchUp, _replicas, reading
 from sandbox.load.replica_catch_up.reading import Reading
 from sandbox.load.sysbench import WRAPPER, parse_second
-from sandbox.measure.bench import bench
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest, bench
 from sandbox.measure.run_checks import load_alone, load_reached
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, FakeStream, captured, server

@@ -11,7 +11,7 @@ from sandbox.load.common.prepared import ROWS_SEED
 from sandbox.load.common.registry import NamedWorkload
 from sandbox.load.common.workload import Event, Parameters, Second, Session, WorkloadError
 from sandbox.load.sysbench import WRAPPER, Sysbench, script_of, wrapper
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest
 from sandbox.stack.protocol import EntryPoint, ExecResult
 from unit.fake_stack import PASSWORD, FakeStack, captured, server
 

@@ -10,7 +10,8 @@ from sandbox.matrix.definition import CANARY, Cell
 from sandbox.matrix.resolve import stack_names
 from sandbox.matrix.resolved import ResolvedCell, ResolvedMatrix, choose_canary
 from sandbox.matrix.selection import Selection
-from sandbox.measure.run import NO_LOAD, BenchRequest
+from sandbox.measure.bench import BenchRequest
+from sandbox.measure.run import NO_LOAD
 from sandbox.profile.plan import PlanRequest
 
 

@@ -14,7 +14,7 @@ from sandbox.matrix.definition import Cell, Matrix
 from sandbox.matrix.runner import MatrixEvent, run_matrix
 from sandbox.matrix.selection import Selection, select
 from sandbox.matrix.stack_pool import StackPool
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest
 from sandbox.profile.plan import PlanRequest
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder

@@ -9,7 +9,7 @@ from sandbox.core.errors import ExitCode, SandboxError
 from sandbox.load.common.registry import find_workload
 from sandbox.load.common.workload import Event, Parameters
 from sandbox.matrix.dataset import data_key, needing_data, prepare_data
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest
 from unit.fake_stack import FakeStack
 
 PROFILES = [Path(__file__).parents[3] / "profiles" / "workloads"]

@@ -9,8 +9,9 @@ from pydantic import ValidationError
 from sandbox.core.errors import SandboxError
 from sandbox.matrix.definition import Cell, Matrix
 from sandbox.matrix.selection import comparisons_of, select
-from sandbox.measure.run import BenchRequest, TrialRequest
-from sandbox.measure.trial.schedule import Schedule, Step
+from sandbox.measure.bench import BenchRequest
+from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
 from sandbox.profile.plan import UserFile
 from unit.matrix.resolved import no_load, resolved
 
@@ -138,9 +139,11 @@ def test_another_file_of_the_users_own_is_another_plan() -> None:
 
 def test_a_fault_profile_that_has_changed_is_another_plan() -> None:
     def key(at_s: int) -> str:
-        def load_of(cell: Cell) -> BenchRequest:
-            trial = TrialRequest(Schedule(steps=[Step(at_s=at_s, fault="hang", for_s=20)]))
-            return replace(no_load(cell), trial=trial)
+        scenario = Scenario((FaultProfile(title="-", steps=[Step(at_s=at_s, fault="hang", for_s=20)]),))
+
+        def load_of(cell: Cell) -> TrialRequest:
+            load = no_load(cell)
+            return TrialRequest(load.workload, load.parameters, scenario=scenario)
 
         return resolved(select(matrix(**FAILOVER)), load_of).key
 

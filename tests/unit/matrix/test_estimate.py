@@ -16,9 +16,10 @@ from sandbox.matrix.definition import CANARY, Cell, Matrix
 from sandbox.matrix.estimate import TYPICAL, Typical, keeping_s, known_pace, load_s, overhead_s, runs_left
 from sandbox.matrix.result_folder import matrix_part
 from sandbox.matrix.selection import Selection, select
-from sandbox.measure.run import BenchRequest, TrialRequest
-from sandbox.measure.trial.schedule import Schedule, Step
-from sandbox.measure.trial.trial import trial_s
+from sandbox.measure.bench import BenchRequest
+from sandbox.measure.trial.estimate import trial_s
+from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
 from sandbox.record.manifest import Manifest
 from sandbox.record.store import ResultFolder, readable_results
 from sandbox.stack.engine import Docker
@@ -79,19 +80,23 @@ def test_slices_start_each_stack_once_with_its_data() -> None:
     [("single", 1, ELSE), ("galera", 3, TYPICAL["galera"]), ("gr", 3, TYPICAL["gr"]), ("gr", 1, TYPICAL["gr1"])],
 )
 def test_a_trial_takes_as_long_as_its_schedule_and_its_topology(topology: str, servers: int, lasts: Typical) -> None:
-    trial = TrialRequest(Schedule(steps=[Step(at_s=10, fault="hang", for_s=20)]))
+    scenario = Scenario((FaultProfile(title="-", steps=[Step(at_s=10, fault="hang", for_s=20)]),))
 
-    def trial_of(cell: Cell) -> BenchRequest:
-        return replace(load_of(cell), trial=trial if cell.change.threads == 4 else None)
+    def trial_of(cell: Cell) -> BenchRequest | TrialRequest:
+        load = load_of(cell)
+        if cell.change.threads != 4:
+            return load
+        return TrialRequest(load.workload, load.parameters, scenario=scenario)
 
     made = resolved(selection("restart"), trial_of, 1, topology=(topology, servers))
     plain = resolved(selection("restart"), load_of, 1, topology=(topology, servers))
     left = runs_left(made, 1)
     plain_s = overhead_s(plain, runs_left(plain, 1))
     trials = sum(run.of.change.threads == 4 for run in left)
+    a_trial = TrialRequest(find_workload("noop", WORKLOADS), make_parameters(), scenario=scenario)
     assert 0 < trials < len(left) and load_s(made, left) == 10 * (len(left) - trials), "no clock ends a trial"
     more_s = overhead_s(made, left) - plain_s
-    assert more_s == pytest.approx(trials * trial_s(trial, lasts.trial))
+    assert more_s == pytest.approx(trials * trial_s(a_trial, lasts.trial))
     assert plain_s == pytest.approx(3 * lasts.start_s + len(left))
 
 

@@ -13,6 +13,7 @@ from sandbox.matrix.dataset import needs_kept
 from sandbox.matrix.file import read_matrix
 from sandbox.matrix.resolved import ResolvedMatrix
 from sandbox.matrix.schedule import schedule
+from sandbox.measure.trial.run import TrialRequest
 from sandbox.measure.trial.schedule import FAULTS as FAULT_FOLDERS
 from sandbox.measure.trial.schedule import scenario_of
 from sandbox.profile.plan import Plan, PlanRequest
@@ -134,7 +135,7 @@ def test_an_external_server_has_trials_in_a_matrix(tmp_path: Path) -> None:
     assert not made.skipped and made.blocks == FEWEST_TRIALS
     assert {each.request.external for each in made.stacks.values()} == {"mysql://app@db.example/shop"}
     assert all(each.plan and each.plan.groups[0].external and each.dataset is None for each in made.stacks.values())
-    (step,) = made.cells["fault-read-only"].load.trial.schedule.steps  # type: ignore[union-attr]
+    (step,) = trials_of(made)["fault-read-only"].schedule.steps
     assert (step.fault, step.target, step.options["statement"]) == ("sql", "writer", "SET GLOBAL read_only = 1")
 
 
@@ -175,17 +176,22 @@ def failover(tmp_path: Path, old: str = "", new: str = "") -> ResolvedMatrix:
     return resolve.resolve_file(read_matrix(path), path, None)
 
 
+def trials_of(made: ResolvedMatrix) -> dict[str, TrialRequest]:
+    """The trials among the loads, by cell."""
+    return {name: cell.load for name, cell in made.cells.items() if isinstance(cell.load, TrialRequest)}
+
+
 def test_what_breaks_in_a_cell_is_a_schedule(tmp_path: Path) -> None:
-    trials = {name: cell.load.trial for name, cell in failover(tmp_path).cells.items()}
-    steps = {name: [step.name for step in trial.schedule.steps] for name, trial in trials.items() if trial}
+    trials = trials_of(failover(tmp_path))
+    steps = {name: [step.name for step in trial.schedule.steps] for name, trial in trials.items()}
     assert steps["fault-crash.load-idle"] == ["server-crash"]
     assert steps["fault-promoted.load-idle"] == ["server-crash", "promote", "rejoin"]
     assert steps["fault-steps.load-loaded"] == ["partition", "promote"]
 
 
 def test_the_writes_of_a_probe_are_transactions_where_a_level_says_so(tmp_path: Path) -> None:
-    cells = failover(tmp_path, "  load: [idle, loaded]", "  write: {alone: {}, transaction: {transaction: true}}").cells
-    asked = {name: cell.load.trial.transaction for name, cell in cells.items() if cell.load.trial}
+    made = failover(tmp_path, "  load: [idle, loaded]", "  write: {alone: {}, transaction: {transaction: true}}")
+    asked = {name: trial.transaction for name, trial in trials_of(made).items()}
     assert not asked["fault-crash.write-alone"] and asked["fault-crash.write-transaction"]
 
 
@@ -194,9 +200,8 @@ LOAD, ROWS = "  load: [idle, loaded]\n", "tables: 1, rows: 1000, threads: 4, wor
 
 def test_the_workload_runs_only_beside_a_loaded_probe_but_its_data_is_there_for_both(tmp_path: Path) -> None:
     made = failover(tmp_path)
-    idle, loaded = (made.cells[f"fault-crash.load-{load}"].load for load in ("idle", "loaded"))
-    assert idle.trial and not idle.trial.loaded and idle.is_idle
-    assert loaded.trial and loaded.trial.loaded and not loaded.is_idle
+    idle, loaded = (trials_of(made)[f"fault-crash.load-{load}"] for load in ("idle", "loaded"))
+    assert not idle.has_load and loaded.has_load
     assert idle.data_need and idle.data_need == loaded.data_need and idle.data_need.rows == 1000
     datasets = {stack.dataset.key for stack in made.stacks.values() if stack.dataset}
     assert len(datasets) == 1, "all are restored from the same data"
@@ -218,7 +223,7 @@ def test_an_idle_trial_has_the_data_of_its_cell_or_of_the_loaded_ones(
     path = tmp_path / "failover.yaml"
     path.write_text(FAULTS.replace(ROWS, common).replace(LOAD, load))
     idle = next(iter(resolve.resolve_file(read_matrix(path), path, None).cells.values())).load
-    assert idle.is_idle and (idle.data_need.rows if idle.data_need else None) == rows
+    assert not idle.has_load and (idle.data_need.rows if idle.data_need else None) == rows
 
 
 DELAYED = ("crash: {faults: server-crash}", "crash: {faults: server-crash}\n    delay: {faults: high-latency}")

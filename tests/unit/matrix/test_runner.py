@@ -11,8 +11,9 @@ from sandbox.matrix.definition import Matrix
 from sandbox.matrix.resolved import Gate
 from sandbox.matrix.runner import Advance, MoreBlocks
 from sandbox.matrix.selection import select
-from sandbox.measure import bench
-from sandbox.measure.run import Run
+from sandbox.measure.bench import BenchRequest, BenchRun
+from sandbox.measure.execute import Procedure
+from sandbox.measure.execute import execute as carry_out
 from sandbox.record.record import Record
 from sandbox.record.store import ResultFolder
 from unit.matrix.small_matrix import Engine, records, run, selection
@@ -84,11 +85,11 @@ def test_an_interrupted_matrix_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_a_trial_whose_probe_was_late_is_repeated_once_last_in_its_block(
     times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late, real, ran, engine = times, bench.execute, list[str](), Engine()
+    late, ran, engine = times, list[str](), Engine()
 
-    def execute(opened: Run, result: ResultFolder) -> Record:
+    def execute(opened: BenchRun, procedure: Procedure[BenchRequest, BenchRun], result: ResultFolder) -> Record:
         nonlocal late
-        record = real(opened, result)
+        record = carry_out(opened, procedure, result)
         ran.append(f"{record.cell}.{record.block}")
         if ran[0] != ran[-1] or not late:
             return record

@@ -1,4 +1,4 @@
-"""Servers for the failover probe, and a world for trials."""
+"""Servers for the failover prober, and a world for trials."""
 
 import pymysql
 import pytest
@@ -9,7 +9,7 @@ from unit.measure.trial.trial_world import World, made_world
 
 @pytest.fixture
 def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
-    """Servers that PyMySQL, and the probe's own sockets, lead to."""
+    """Servers that PyMySQL, and the prober's own sockets, lead to."""
     found = FakeServers()
     monkeypatch.setattr(pymysql, "connect", found.connect)
     monkeypatch.setattr(links, "open_socket", found.open_socket)

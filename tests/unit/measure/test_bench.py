@@ -14,8 +14,9 @@ from sandbox.load.common.registry import NamedWorkload, find_workload, own_workl
 from sandbox.load.common.workload import Event, Outcome, Parameters, Phase, Progress, Second, Session
 from sandbox.load.sysbench import Sysbench
 from sandbox.measure import bench as run_module
-from sandbox.measure.bench import EXIT_CODES, bench, tool_commit
-from sandbox.measure.run import BenchRequest, open_stack
+from sandbox.measure.bench import BenchRequest, bench
+from sandbox.measure.execute import EXIT_CODES, tool_commit
+from sandbox.measure.run import open_stack
 from sandbox.profile.plan import UserFile
 from sandbox.record.record import CheckRecord, Record
 from sandbox.stack.protocol import EntryPoint, SettingProof, followers

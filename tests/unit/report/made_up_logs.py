@@ -1,4 +1,4 @@
-"""Made-up logs of a probe, as lines: steady writes, an outage from t0 on, then steady writes again."""
+"""Made-up logs of a prober, as lines: steady writes, an outage from t0 on, then steady writes again."""
 
 from collections.abc import Iterator
 

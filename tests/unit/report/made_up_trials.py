@@ -13,7 +13,7 @@ from typing import Any
 from sandbox.judge.compare import Judged, judge_matrix, observations
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.judge.unpaired import ResultSide
-from sandbox.record.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, RunEntry
+from sandbox.record.manifest import CellPart, ComparisonPart, HostCheck, Manifest, MatrixPart, ResultKind, RunEntry
 from sandbox.record.record import CheckRecord, Environment, Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.record.store import ResultFolder
 from sandbox.record.trial import BackwardsReads, Figures, Lag, LedgerCounts, OpCount, StaleReads
@@ -89,7 +89,7 @@ def _record_of(name: str, levels: Mapping[str, str], block: int, step: int) -> R
 
 
 def trial_record(
-    cell: str = "bench", block: int = 1, fault: str = "server-crash", node: str = "galera1", rto_ms: float = 2_500.0,
+    cell: str = "trial", block: int = 1, fault: str = "server-crash", node: str = "galera1", rto_ms: float = 2_500.0,
     direct: bool = False, lost: int | None = 0, still_out: bool = False, **changed: Any,
 ) -> Record:  # fmt: skip
     """One trial; the times after the RTO follow from it."""
@@ -211,12 +211,17 @@ def side_of(name: str, found: Sequence[Record], plan: MatrixPart) -> ResultSide:
     return ResultSide(name, manifest, found, seen, judge_matrix(plan, found, lambda _: (), {}))
 
 
-def write_result(results: Path, found: list[Record] | None = None, plan: MatrixPart | None = None) -> ResultFolder:
-    """The result on disk, with the log of a probe next to each record; a single trial where there is one record."""
+def write_result(
+    results: Path, found: list[Record] | None = None, plan: MatrixPart | None = None, kind: ResultKind = "trial"
+) -> ResultFolder:
+    """The result on disk, with the log of a prober next to each record.
+
+    Of one record a single trial; its manifest says ``kind``.
+    """
     known = records() if found is None else found
     single = len(known) == 1
     manifest = Manifest(
-        kind="bench" if single else "matrix", slug="failover", profile="galera3+haproxy", started_utc=_BEGAN,
+        kind=kind if single else "matrix", slug="failover", profile="galera3+haproxy", started_utc=_BEGAN,
         command=["sandbox", "trial", "--fault", "server-crash"] if single else COMMAND,
         matrix=None if single else plan or part(),
         runs=[RunEntry(run=f"{record.cell}.{record.block}", status=record.status) for record in known],

@@ -204,7 +204,7 @@ def test_one_trial_has_a_page_of_its_own(tmp_path: Path) -> None:
     assert "server-crash of writer on galera3+haproxy through writer" in text
     assert "Writes were back after 2,500 ms (± 10). 2 of 1,000 acknowledged writes were lost." in text
     assert "How long are writes out on galera3+haproxy, and is anything acknowledged lost?" in text
-    assert "the trial in time" in text and "bench.1: RTO 2,500 ms" in text and "Verdicts" not in text
+    assert "the trial in time" in text and "trial.1: RTO 2,500 ms" in text and "Verdicts" not in text
     for name, value in SHOWN.items():
         assert f"{name} {value}" in text, name
         assert f"| {name} | {value} |" in summary, name

@@ -1,35 +1,21 @@
 """bench: one measurement of a running stack, shown second by second and saved as a record."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from sandbox.cli.common import completion
-from sandbox.cli.common.measuring import BenchLine, bench_request
+from sandbox.cli.common.measuring import load_asked, measured
 from sandbox.cli.common.options import Json, Name, Via, chosen
-from sandbox.cli.common.running import quiet_stack
 from sandbox.cli.common.showing import show_run
-from sandbox.cli.console import ProgressDisplay
 from sandbox.cli.registry import About
-from sandbox.core.paths import RESULTS
-from sandbox.load.common.workload import Progress
-from sandbox.measure.bench import EXIT_CODES, bench
-from sandbox.measure.run import BenchRequest
+from sandbox.measure.bench import BenchRequest, bench
+from sandbox.measure.execute import EXIT_CODES
 from sandbox.report.bench import bench_document
 from sandbox.report.charts.layout import RunData
-from sandbox.stack.snapshots.background import measuring
 
 ABOUT = About(group="measure", recorded=True)
-
-
-def run(name: str | None, request: BenchRequest, as_json: bool) -> int:
-    """Measures a stack, prints the table or the record, and returns the exit code."""
-    with BenchLine("bench") as line, measuring(lambda text: line(Progress("snapshot", text))):
-        with ProgressDisplay("bench") as progress:
-            stack = quiet_stack(name, progress)  # once its snapshot is taken, which a change would make void
-        record, result = bench(stack, request, RESULTS, line)
-    show_run(as_json, record, result.path, bench_document(RunData(record)))
-    return int(EXIT_CODES[record.status])
 
 
 def command(
@@ -55,4 +41,8 @@ def command(
         "threads": threads, "seconds": seconds, "warmup_s": warmup,
         "tables": tables, "rows_per_table": rows, "distribution": dist, "rate_per_s": rate,
     }  # fmt: skip
-    return run(name, bench_request(workload, options or (), given, via=via, seed=seed, schema=schema), json)
+    load, parameters = load_asked(workload, options or (), given)
+    request = BenchRequest(load, parameters, via, seed, tuple(sys.argv), schema=schema)
+    record, result = measured("bench", name, bench, request)
+    show_run(json, record, result.path, bench_document(RunData(record)))
+    return int(EXIT_CODES[record.status])

@@ -69,9 +69,10 @@ def _need_something_in_common(first: ResultSide, second: ResultSide) -> None:
     step = "try: make query SQL='select result, kind, matrix from results'"
     if first.manifest.kind != second.manifest.kind:
         known = f"A is a {first.manifest.kind}, B a {second.manifest.kind}"
-        raise SandboxError("a bench and a matrix cannot be compared", known, step)
+        kinds = sorted((first.manifest.kind, second.manifest.kind))
+        raise SandboxError(f"a {kinds[0]} and a {kinds[1]} cannot be compared", known, step)
     if not matched(first, second):
-        what = "no workload in common" if first.manifest.kind == "bench" else "no cell with the same levels in both"
+        what = "no cell with the same levels in both" if first.manifest.matrix else "no workload in common"
         raise SandboxError(what, f"A has {_contents(first)}; B has {_contents(second)}", step)
     if not {*first.metrics} & {*second.metrics}:
         known = f"A has {', '.join(first.metrics)}; B has {', '.join(second.metrics)}"

@@ -92,7 +92,7 @@ def _github(folder: ResultFolder, metric: str | None, out: str | None) -> None:
         step = f"try: make export FORMAT=github-action-benchmark METRIC={metrics[0]}"
         raise SandboxError(f"not all of {', '.join(metrics)} are better in the same direction", known, step)
     part = side.manifest.matrix
-    title = part.name if part else f"bench of {side.manifest.profile}"
+    title = part.name if part else f"{side.manifest.kind} of {side.manifest.profile}"
     found = entries(title, history_of([side], metrics, {}, read_calibration()).series)
     if not found:
         raise _empty([folder])

@@ -1,4 +1,4 @@
-"""history: all results of one matrix or bench over time, and where they changed for good."""
+"""history: all results of one matrix, bench or trial over time, and where they changed for good."""
 
 import sys
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sandbox.judge.past_results import history_of, subject
 from sandbox.judge.unpaired import ResultSide
 from sandbox.matrix.selection import only_pieces
 from sandbox.measure.machine import read_calibration
-from sandbox.record.manifest import Manifest
+from sandbox.record.manifest import Manifest, ResultKind
 from sandbox.record.store import readable_results
 from sandbox.report.history import history_data, history_document
 
@@ -35,7 +35,7 @@ def run(
     as_json: bool = False,
     results: Path = RESULTS,
 ) -> int:
-    """Prints the history of what was asked for, else of the newest result's matrix or bench; returns the exit code.
+    """Prints the history of what was asked for, else of what the newest result is one of; returns the exit code.
 
     Raises SandboxError (exit 2) if there is no such result.
     """
@@ -53,10 +53,10 @@ def run(
 
 
 def _is_meant(manifest: Manifest, matrix: str | None, profile: str | None, workload: str | None) -> bool:
-    """Whether the manifest matches; the workload of a bench is checked with its records."""
+    """Whether the manifest matches; the workload of a bench or a trial is checked with its records."""
     if matrix:
         return manifest.matrix is not None and manifest.matrix.name == Path(matrix).stem
-    if workload and manifest.kind != "bench":
+    if workload and manifest.kind == "matrix":
         return False
     return not profile or manifest.profile == profile
 
@@ -83,9 +83,14 @@ def _nothing(manifests: Sequence[Manifest], matrix: str | None) -> SandboxError:
         known = did_you_mean(matrix, names) if names else "no results of any matrix yet"
         step = f"try: make matrix MATRIX={matrix}"
         return SandboxError(f"there is no result of the matrix '{matrix}'", known, step)
-    profiles = {each.profile for each in manifests if not each.matrix}
-    known = f"benches of: {', '.join(sorted(profiles))}" if profiles else "no results yet"
-    return SandboxError("there is no such result", known, "try: make bench   (or make matrix)")
+    known = "; ".join(filter(None, (_profiles(manifests, "bench", "benches"), _profiles(manifests, "trial", "trials"))))
+    return SandboxError("there is no such result", known or "no results yet", "try: make bench   (or make matrix)")
+
+
+def _profiles(manifests: Sequence[Manifest], kind: ResultKind, kinds: str) -> str:
+    """``benches of: galera3, mysql``; empty where there is none."""
+    profiles = {each.profile for each in manifests if each.kind == kind}
+    return f"{kinds} of: {', '.join(sorted(profiles))}" if profiles else ""
 
 
 def command(

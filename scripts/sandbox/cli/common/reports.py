@@ -15,7 +15,7 @@ from sandbox.judge.compare import Judged, judge_matrix
 from sandbox.judge.open_trials import by_log_rank
 from sandbox.measure.machine import read_calibration
 from sandbox.measure.trial.cluster import cluster_samples, load_seconds
-from sandbox.measure.trial.prober_log import read_probe_log
+from sandbox.measure.trial.prober_log import read_prober_log
 from sandbox.measure.trial.series import TrialSeries, series_of
 from sandbox.record.manifest import Manifest, MatrixPart
 from sandbox.record.record import Record
@@ -112,7 +112,7 @@ def trial_series(result: ResultFolder, records: Iterable[Record]) -> dict[str, T
             continue
         try:
             with (result.run_path(record) / record.files["probe"]).open(encoding="utf-8") as lines:
-                log = read_probe_log(lines)
+                log = read_prober_log(lines)
         except (OSError, ValueError) as problem:
             print(f"report  runs/{name}: not drawn in time: {problem}", file=sys.stderr, flush=True)
             continue

@@ -64,7 +64,7 @@ def refuse_unfit(workload: "Workload", name: str, kinds: Collection[Kind], group
 
 
 def refuse_as_companion(workload: "Workload", name: str, parameters: Parameters) -> None:
-    """Raises SandboxError (exit 2) for a workload that cannot run beside the probe of a trial."""
+    """Raises SandboxError (exit 2) for a workload that cannot run beside the prober of a trial."""
     known = workload.alone
     if workload.work_s(parameters) is not None:
         known = "it ends with its work; the load of a trial lasts as long as the trial"

@@ -18,7 +18,7 @@ Finding = tuple[Verdict, str]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a trial left. ``ledger`` None: the probe's log could not be judged."""
+    """What a trial left. ``ledger`` None: the prober's log could not be judged."""
 
     ledger: LedgerCounts | None
     unread: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Evidence:
     writer: str | None = None
     """The writer when the ledgers were read."""
     refused: int = 0
-    """Operations of the probe that were refused because a server had too many connections."""
+    """Operations of the prober that were refused because a server had too many connections."""
     refused_by: Mapping[str, int] = field(default_factory=dict)
     """Server → connections that it refused so, by its own count."""
     actions: Sequence[tuple[str, str, bool]] = ()

@@ -1,4 +1,4 @@
-"""What a fault does to a cluster as a whole: pauses by flow control, queues, and the load beside the probe. Pure."""
+"""What a fault does to a cluster as a whole: pauses by flow control, queues, and the load beside the prober. Pure."""
 
 import csv
 import itertools
@@ -19,7 +19,7 @@ _SECOND_US = 1e6
 
 @dataclass(frozen=True, slots=True)
 class ClusterSample:
-    """One sample of a node; ``at_us`` on the probe's clock. None: the node does not count it."""
+    """One sample of a node; ``at_us`` on the prober's clock. None: the node does not count it."""
 
     at_us: float
     queue: int | None
@@ -30,14 +30,14 @@ ClusterSamples = Mapping[str, Sequence[ClusterSample]]
 """By node, in order; without nodes that count neither."""
 
 
-def cluster_samples(lines: Iterable[bytes], probe_began_utc_s: float) -> dict[str, list[ClusterSample]]:
-    """The samples in ``samples.jsonl`` of a trial whose probe's clock began then: both run on one machine."""
+def cluster_samples(lines: Iterable[bytes], prober_began_utc_s: float) -> dict[str, list[ClusterSample]]:
+    """The samples in ``samples.jsonl`` of a trial whose prober's clock began then: both run on one machine."""
     found: dict[str, list[ClusterSample]] = {}
     ahead_us = None
     for line in lines:
         parsed = _parsed(line)
         if "began_utc_s" in parsed:
-            ahead_us = 1e6 * (parsed["began_utc_s"] - probe_began_utc_s)
+            ahead_us = 1e6 * (parsed["began_utc_s"] - prober_began_utc_s)
         status = parsed.get("status")
         if status and ahead_us is not None:
             queues = [status[name] for name in _QUEUES if name in status]
@@ -110,7 +110,7 @@ def paused_points(samples: ClusterSamples, t0_us: float) -> dict[str, list[tuple
 
 
 def load_seconds(lines: Iterable[bytes]) -> list[tuple[float, float]]:
-    """(end on the probe's clock in µs, transactions) of each second of the load, from ``load-seconds.csv``."""
+    """(end on the prober's clock in µs, transactions) of each second of the load, from ``load-seconds.csv``."""
     rows = csv.DictReader(line.decode() for line in lines)
     return [(1000 * float(row["t_ms"]), float(row["tps"])) for row in rows]
 

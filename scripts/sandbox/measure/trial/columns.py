@@ -1,4 +1,4 @@
-"""The lines of a probe's log as columns: writes, reads and missed slots as arrays, the rest by node or token."""
+"""The lines of a prober's log as columns: writes, reads and missed slots as arrays, the rest by node or token."""
 
 import itertools
 import json

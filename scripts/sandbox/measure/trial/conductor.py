@@ -14,13 +14,14 @@ from operator import itemgetter
 
 from sandbox.core.errors import MachineError, SandboxError
 from sandbox.failure.action import Action, Operation
-from sandbox.failure.breaker import Breaking, FaultRequest, Injection
+from sandbox.failure.breaker import FaultRequest, Injection
 from sandbox.failure.registry import action_named
 from sandbox.load.common.workload import Progress
-from sandbox.measure.run import Run, RunEndedError, StepTimes, idle_servers, servers_of_group
+from sandbox.measure.run import RunEndedError, idle_servers
 from sandbox.measure.trial.fault_targets import chosen_nodes
 from sandbox.measure.trial.ledger_on_servers import lacking, newest_operation, reachable
-from sandbox.measure.trial.prober import ClockOffset, RunningProbe
+from sandbox.measure.trial.prober import ClockOffset
+from sandbox.measure.trial.run import StepTimes, TrialRun
 from sandbox.measure.trial.schedule import SAME, Step
 from sandbox.stack.protocol import followers
 
@@ -28,7 +29,7 @@ from sandbox.stack.protocol import followers
 class Operator:
     """Carries out actions on the servers of the run's group; what became of each stands in the run's timeline."""
 
-    def __init__(self, run: Run, clock: ClockOffset, say: Callable[[str], None]) -> None:
+    def __init__(self, run: TrialRun, clock: ClockOffset, say: Callable[[str], None]) -> None:
         self._run, self._clock, self._say = run, clock, say
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -43,7 +44,7 @@ class Operator:
         if not servers:
             known = "its group has no server with a container here"
             raise SandboxError(f"the action {step.name} cannot be done", known, "try: make trial FAULT=by-hand")
-        began_us = self._clock.probe_us(time.monotonic_ns())
+        began_us = self._clock.prober_us(time.monotonic_ns())
         times = StepTimes(step, list(nodes), began_us, began_us)
         operation = Operation(run.stack, run.session.client, servers, nodes, self._ended, times.joined_s)
         run.timeline.steps.append(times)
@@ -75,7 +76,7 @@ class Operator:
         except Exception as crash:  # noqa: BLE001  (an action that crashes was not done, and ends nothing else)
             times.outcome, times.refused = f"it crashed: {type(crash).__name__}: {crash}", True
             times.undone = True
-        times.ended_us = self._clock.probe_us(time.monotonic_ns())
+        times.ended_us = self._clock.prober_us(time.monotonic_ns())
         self._say(f"{times.step.name}: {times.outcome}")
 
 
@@ -109,21 +110,22 @@ class Aim:
     nodes: Future[list[str]] = field(default_factory=Future)
 
 
-def prepare_first(run: Run, breaking: Breaking, steps: Sequence[Step]) -> None:
-    """The first step's fault, before the probe's first slot: starting its helpers takes time that the probe would miss.
+def prepare_first(run: TrialRun, steps: Sequence[Step]) -> None:
+    """The first step's fault, prepared before the prober's first slot, which its helpers' start would delay.
 
     A second before the step it is prepared anew, where it is to hit other nodes by then. Raises as `carry_out`.
     """
     if (step := steps[0]).fault not in (None, BY_HAND):
         nodes = chosen_nodes(run.stack, step.target, run.request.via, run.session.seed, run.roles)
-        breaking.prepare("0", FaultRequest(step.name, step.options, nodes))  # its key in `_parts`
+        run.breaking.prepare("0", FaultRequest(step.name, step.options, nodes))  # its key in `_parts`
 
 
 class Conductor:
     """Carries out a schedule, whose time 0 is when this is made."""
 
-    def __init__(self, run: Run, probe: RunningProbe, breaking: Breaking, clock: ClockOffset) -> None:
-        self._run, self._probe, self._breaking, self._clock = run, probe, breaking, clock
+    def __init__(self, run: TrialRun, clock: ClockOffset) -> None:
+        self._run, self._clock = run, clock
+        self._prober, self._breaking = run.prober, run.breaking
         self._operator = Operator(run, clock, self._say)
         self._began_s = time.monotonic()
         self._due: list[tuple[float, int, Act]] = []
@@ -145,7 +147,7 @@ class Conductor:
     def carry_out(self, steps: Sequence[Step]) -> None:
         """Every step, in time; returns when the last fault is healed and the last action done.
 
-        Raises RunEndedError where a fault is not in effect or the probe has ended; SandboxError: exit 2 for a target
+        Raises RunEndedError where a fault is not in effect or the prober has ended; SandboxError: exit 2 for a target
         that the stack does not have, exit 3 for a fault that this machine cannot have, exit 4 where the engine refuses.
         """
         self._script.extend(self._parts(steps))
@@ -153,8 +155,8 @@ class Conductor:
         while self._due:
             due_s, _, act = heapq.heappop(self._due)
             time.sleep(max(0.0, due_s - self._now_s()))
-            if self._probe.ended:
-                raise RunEndedError("infra_error", f"the probe has ended: {self._probe.last_words}")
+            if self._prober.ended:
+                raise RunEndedError("infra_error", f"the probe has ended: {self._prober.last_words}")
             act()
         self._operator.join()
 
@@ -191,8 +193,8 @@ class Conductor:
             is_taken_back = not refused and any(node.rejoins for node in self._run.nodes)
             managed_s = min(limit_s, MANAGED_S if is_taken_back else 0.0)
             if self._nobody_is_idle(self._now_s() + managed_s) and self._all_have_caught_up(until_s):
-                self._run.timeline.whole_us = self._probe_us_now()
-        self._run.timeline.watched_us = self._probe_us_now()
+                self._run.timeline.whole_us = self._prober_us_now()
+        self._run.timeline.watched_us = self._prober_us_now()
         self._look_for_addresses()
 
     def _nobody_is_idle(self, until_s: float) -> bool:
@@ -207,7 +209,7 @@ class Conductor:
     def _all_have_caught_up(self, until_s: float) -> bool:
         """A member of a cluster is ready with writes in its queue: each is to have what any server had by then."""
         run, session = self._run, self._run.session
-        servers, _ = reachable(run.stack, followers(servers_of_group(run), session.writer.node))
+        servers, _ = reachable(run.stack, followers(run.servers_of_group, session.writer.node))
         newest = newest_operation(session, servers)
         while behind := lacking(session, servers, newest):
             if self._now_s() >= until_s:
@@ -224,8 +226,8 @@ class Conductor:
     def _now_s(self) -> float:
         return time.monotonic() - self._began_s
 
-    def _probe_us_now(self) -> float:
-        return self._clock.probe_us(time.monotonic_ns())
+    def _prober_us_now(self) -> float:
+        return self._clock.prober_us(time.monotonic_ns())
 
     def _at(self, due_s: float, act: Act) -> None:
         """To the millisecond: a heal comes before the next step that is due then, whatever their sums are."""
@@ -257,7 +259,7 @@ class Conductor:
             return before.nodes.result()
         run, target = self._run, step.target
         try:
-            via = (self._probe.writes_at if run.writers_at_start > 1 else None) or run.request.via
+            via = (self._prober.writes_at if run.writers_at_start > 1 else None) or run.request.via
             roles = run.roles if before is None else None
             found = chosen_nodes(run.stack, target, via, run.session.seed, roles)
         except MachineError:
@@ -300,7 +302,7 @@ class Conductor:
             text = "; ".join(f"{node}: {missing}" for node, missing in injection.missing.items())
             raise RunEndedError("infra_error", f"{step.name} is not in effect: {text}")
         self._shift_s = injection.began_ns / 1e9 - self._began_s - step.at_s
-        began_us, ended_us = (self._clock.probe_us(ns) for ns in (injection.began_ns, injection.ended_ns))
+        began_us, ended_us = (self._clock.prober_us(ns) for ns in (injection.began_ns, injection.ended_ns))
         times = StepTimes(step, nodes, began_us, ended_us)
         self._run.timeline.steps.append(times)
         self._say(f"{step.name} on {where}")
@@ -315,23 +317,23 @@ class Conductor:
         if good >= BACK_S or times.gave_up:
             self._heal(aim, times)
             return
-        now = self._probe.acknowledged
+        now = self._prober.acknowledged
 
         def again() -> None:
-            later = self._probe.acknowledged
+            later = self._prober.acknowledged
             self._look(aim, times, injected_s, good + 1 if later > now else 0)
 
         self._at(self._now_s() + 1, again)
 
     def _heal(self, aim: Aim, times: StepTimes) -> None:
         self._moving |= {*times.nodes}
-        times.heal_began_us = self._probe_us_now()
+        times.heal_began_us = self._prober_us_now()
         if aim.step.fault == BY_HAND:
             healed_ns = time.monotonic_ns()
         else:
             with self._asking:
                 healed_ns = self._breaking.heal(aim.key)
-        times.healed_us = self._clock.probe_us(healed_ns)
+        times.healed_us = self._clock.prober_us(healed_ns)
         self._look_for_addresses()
         self._say(f"healed {times.step.name} on {', '.join(times.nodes)}")
 
@@ -343,4 +345,4 @@ class Conductor:
     def _look_for_addresses(self) -> None:
         if nodes := set(self._moving):
             with suppress(SandboxError):  # an engine that does not answer now is asked again
-                self._run.timeline.moved |= self._probe.follow_addresses(nodes)
+                self._run.timeline.moved |= self._prober.follow_addresses(nodes)

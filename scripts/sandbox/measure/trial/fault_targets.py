@@ -41,7 +41,7 @@ def chosen_nodes(
     """The nodes that a target means now.
 
     ``roles``: what they were a moment ago. They hold as long as their writer takes the write; to ask every server
-    costs processor time that the probe would miss. ``answer_s``: how long a write may take.
+    costs processor time that the prober would miss. ``answer_s``: how long a write may take.
 
     Raises SandboxError: exit 2 for a target that the stack does not have, exit 4 where there is no writer.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from sandbox.measure.trial.columns import ACKED, STREAMS, WRITE_STREAMS, Real
 from sandbox.measure.trial.observers import HELD, detection_ms, election_ms, lag_ms
-from sandbox.measure.trial.prober_log import ProbeLog
+from sandbox.measure.trial.prober_log import ProberLog
 from sandbox.record.trial import Figures
 
 Injection = tuple[float, float, float | None]
@@ -73,7 +73,7 @@ class StreamOutages:
 
 
 def figures_of(
-    log: ProbeLog,
+    log: ProberLog,
     t0_us: float,
     injections: Sequence[Injection],
     end_us: float,
@@ -86,7 +86,7 @@ def figures_of(
     """The figures of a trial whose first injection began at ``t0_us`` and whose window ends at ``end_us``.
 
     ``injections``: in time; ``broken``: the nodes that the first one hit, none where it was an action;
-    ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the probe's clock; ``gave_up_us``: when a fault
+    ``acted_us``: when the first action began; ``clock_us``: ± of t0 on the prober's clock; ``gave_up_us``: when a fault
     was healed since writes did not come back, so that what was out then is censored; ``causes``: within which an
     outage with an RTO begins, None: any injection.
     """
@@ -122,11 +122,11 @@ def _of_streams(of_stream: Mapping[str, StreamOutages]) -> dict[str, dict[str, f
     }
 
 
-def _errors(log: ProbeLog, t0_us: float, during_us: float) -> dict[str, dict[str, dict[str, int]]]:
+def _errors(log: ProberLog, t0_us: float, during_us: float) -> dict[str, dict[str, dict[str, int]]]:
     return {f"errors_{phase}": counts for phase, counts in log.errors(t0_us, during_us).items()}
 
 
-def _lateness(log: ProbeLog, t0_us: float) -> dict[str, float | None]:
+def _lateness(log: ProberLog, t0_us: float) -> dict[str, float | None]:
     late = log.lateness_ms(t0_us)
     return {f"lateness_p{percent}_ms": nearest_rank(late, percent) for percent in (50, 99)}
 
@@ -168,7 +168,7 @@ def joined(gaps: Iterable[Gap], injections: Sequence[Injection]) -> list[Gap]:
 
 
 def stream_outages(
-    log: ProbeLog, t0_us: float, end_us: float, steps: Sequence[Injection], causes: Sequence[Cause] | None = None
+    log: ProberLog, t0_us: float, end_us: float, steps: Sequence[Injection], causes: Sequence[Cause] | None = None
 ) -> dict[str, StreamOutages]:
     """By stream of writes that the request has. ``causes`` None: the steps, each until it was healed."""
     if causes is None:
@@ -216,7 +216,7 @@ def finite(value: float | None) -> float | None:
     return value if value is not None and np.isfinite(value) else None
 
 
-def longest_blocks_ms(log: ProbeLog, end_us: float) -> dict[str, float]:
+def longest_blocks_ms(log: ProberLog, end_us: float) -> dict[str, float]:
     """By stream that the request has: its longest run of slots due before the end of which none was served."""
     found = {}
     for stream in STREAMS:
@@ -251,7 +251,7 @@ def _outage_lengths(of_stream: Mapping[str, StreamOutages], t0_us: float) -> dic
     return lengths
 
 
-def _baseline_ms(log: ProbeLog, t0_us: float) -> Real:
+def _baseline_ms(log: ProberLog, t0_us: float) -> Real:
     """Latencies of pooled slots due before t0; one in flight then is the fault's, and was sent within a time-out."""
     due, served = log.slots("pooled")
     ended = (served <= t0_us) | (due < t0_us - 1e6 * float(log.request["timeout_s"]))
@@ -260,7 +260,7 @@ def _baseline_ms(log: ProbeLog, t0_us: float) -> Real:
 
 
 def _brownout(
-    log: ProbeLog, of_stream: Mapping[str, StreamOutages], base_ms: float | None, t0_us: float, end_us: float
+    log: ProberLog, of_stream: Mapping[str, StreamOutages], base_ms: float | None, t0_us: float, end_us: float
 ) -> dict[str, tuple[float, bool]]:
     """From the RTO to the first of five seconds in a row whose p99 is below twice the baseline's; else censored.
 
@@ -284,7 +284,7 @@ def _brownout(
     return {"brownout_ms": ((end_us - begin) / 1000, True)}
 
 
-def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, int]:
+def _recovered_by_op(log: ProberLog, of_stream: Mapping[str, StreamOutages]) -> dict[str, int]:
     """The write whose acknowledgement ended the first outage of each stream."""
     writes, found = log.writes, {}
     for stream, each in of_stream.items():
@@ -295,7 +295,7 @@ def _recovered_by_op(log: ProbeLog, of_stream: Mapping[str, StreamOutages]) -> d
     return found
 
 
-def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages], clock: float) -> dict[str, float]:
+def _resolutions(log: ProberLog, of_stream: Mapping[str, StreamOutages], clock: float) -> dict[str, float]:
     """± of each figure, ms: Δ for an outage and an RTO, Δ for each outage of the sum, Δ + the observers' for election.
 
     The observers' for detection, which is a time of their own; that of t0 for what is counted from it. Δ of pooled
@@ -313,5 +313,5 @@ def _resolutions(log: ProbeLog, of_stream: Mapping[str, StreamOutages], clock: f
     return {**found, "lag": HELD * observer}
 
 
-def _observer_us(log: ProbeLog) -> float:
+def _observer_us(log: ProberLog) -> float:
     return 1e6 * float(log.request.get("observe_interval_s", 0.1))

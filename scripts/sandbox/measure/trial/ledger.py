@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sandbox.measure.trial.columns import ACKED, FAILED, READ_STREAMS, STREAMS, UNKNOWN, Whole
 from sandbox.measure.trial.observers import took_writes
-from sandbox.measure.trial.prober_log import ProbeLog
+from sandbox.measure.trial.prober_log import ProberLog
 from sandbox.record.trial import BackwardsReads, LedgerCounts, OpCount, ReadExample, StaleReads
 
 NO_OPS: Whole = np.empty(0, np.int64)
@@ -90,13 +90,13 @@ OLD_US = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """The log of a probe, and the rows of each node that could be read after heal and rejoin.
+    """The log of a prober, and the rows of each node that could be read after heal and rejoin.
 
     ``writer``: the node whose history counts then; in a multi-writer topology any; None where there is none.
     All sets are sorted arrays of op ids, each once; None: cannot be judged.
     """
 
-    log: ProbeLog
+    log: ProberLog
     present: Mapping[str, NodeRows]
     writer: str | None
 
@@ -233,7 +233,7 @@ def _apart(ledger: Ledger, elected: str, period_us: tuple[float, float]) -> Whol
     return apart if len(apart) or np.isin(missing, union([ops for _, ops in ledger.taken])).all() else None
 
 
-def stale_reads(log: ProbeLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
+def stale_reads(log: ProberLog, stream: str, at_writer: NDArray[np.bool_]) -> StaleReads:
     """The stale reads of the writer or of the readers: a read at the writer that a reader answered is the readers'."""
     reads = log.reads
     own = at_writer if stream == "writer" else ~at_writer
@@ -256,7 +256,7 @@ def stale_reads(log: ProbeLog, stream: str, at_writer: NDArray[np.bool_]) -> Sta
     )
 
 
-def _at_writer(log: ProbeLog) -> NDArray[np.bool_]:
+def _at_writer(log: ProberLog) -> NDArray[np.bool_]:
     """Reads at the writer, by what their nodes were: without one, a client that has a list reads from the next node."""
     reads = log.reads
     found: NDArray[np.bool_] = reads.stream == STREAMS.index("writer")
@@ -266,7 +266,7 @@ def _at_writer(log: ProbeLog) -> NDArray[np.bool_]:
     return found
 
 
-def backwards_reads(log: ProbeLog) -> BackwardsReads:
+def backwards_reads(log: ProberLog) -> BackwardsReads:
     """The reads of both streams that were not monotonic."""
     reads = log.reads
     first = zip(reads.backwards_read[:MOST_EXAMPLES], reads.backwards_op[:MOST_EXAMPLES], strict=True)

@@ -65,7 +65,7 @@ def reachable(stack: RunningStack, servers: Sequence[StackNode]) -> tuple[list[S
 
 
 def end_abandoned(session: Session, servers: Sequence[StackNode]) -> int:
-    """Waits until no write of the probe runs on any server, and kills those that do not end; how many that were.
+    """Waits until no write of the prober runs on any server, and kills those that do not end; how many that were.
 
     A server that does not answer has none that could be ended.
     """
@@ -79,7 +79,7 @@ def end_abandoned(session: Session, servers: Sequence[StackNode]) -> int:
 
 
 def _running(session: Session, targets: Sequence[Target]) -> dict[str, list[int]]:
-    """Sessions of the probe that write now, by server."""
+    """Sessions of the prober that write now, by server."""
     asked = (_ABANDONED, (session.entry.user, f"INSERT INTO {TABLE}%", schema_of(session.entry)))
     answers = ask(session.stack, session.client, targets, [asked])
     found = {name: [int(str(row[0])) for row in answer.rows(0)] for name, answer in answers.items()}

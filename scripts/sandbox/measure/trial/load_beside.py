@@ -1,6 +1,6 @@
-"""The load beside the probe of a trial: an open-loop rate, started again whenever a lost connection has ended it.
+"""The load beside the prober of a trial: an open-loop rate, started again whenever a lost connection has ended it.
 
-Without a proxy it goes to another server then, as the probe does.
+Without a proxy it goes to another server then, as the prober does.
 """
 
 import csv
@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from sandbox.core.errors import SandboxError
 from sandbox.load.common.workload import Event, Second, WorkloadError, second_ends
-from sandbox.measure.run import Run, RunEndedError, writer_for
+from sandbox.measure.run import RunEndedError, writer_for
+from sandbox.measure.trial.run import TrialRun
 from sandbox.record.record import Metrics
 from sandbox.stack.protocol import RunningStack, Stream
 
@@ -22,7 +23,7 @@ CAPACITY_S = 10
 SHARE = 0.5
 """Of what the stack reached in ten seconds: a load that leaves room for what a failover costs."""
 NICENESS = 10
-"""The load gives way to the probe, which shares its processors and must be in time."""
+"""The load gives way to the prober, which shares its processors and must be in time."""
 _ONE_START_S = 3600
 _PAUSES_S = (0.1, 0.2, 0.5, 1.0)
 """Before another start, as long as starts fail at once; never longer, or the load would hide that the stack is back."""
@@ -30,7 +31,7 @@ _END_LIMIT_S = 15.0
 
 
 class NicedStack:
-    """The run's stack for what runs beside the probe: it gives way, and ends when the trial needs it to."""
+    """The run's stack for what runs beside the prober: it gives way, and ends when the trial needs it to."""
 
     def __init__(self, stack: RunningStack) -> None:
         self._stack, self._guard = stack, threading.Lock()
@@ -50,6 +51,10 @@ class NicedStack:
                 stream.close_stdin()
         return stream
 
+    def as_stack(self) -> RunningStack:
+        """This stack, to which `__getattr__` gives all that a running one has."""
+        return cast("RunningStack", self)
+
     def end(self) -> None:
         """Ends the command that runs, and each that starts from now on: a load ends with its input."""
         with self._guard:
@@ -58,15 +63,20 @@ class NicedStack:
                 self._stream.close_stdin()
 
 
+def giving_way(stack: RunningStack) -> RunningStack:
+    """The stack for what runs beside the prober at a lower priority."""
+    return NicedStack(stack).as_stack()
+
+
 class TrialLoad:
     """The run's workload at half of what the stack reaches, until `stop`."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TrialRun) -> None:
         """Measures what the stack reaches. Raises RunEndedError where the load fails already."""
         self._run, self._stopped = run, threading.Event()
         self._stack = NicedStack(run.stack)
         self._entry = run.session.entry
-        group = [node for node in run.nodes if node.is_server and node.group_index == self._entry.group_index]
+        group = run.servers_of_group
         self._servers = group if self._entry.node in {node.name for node in group} else []
         """Where a load without a proxy can go; none for one through a proxy."""
         self._starts: list[list[tuple[float, Second]]] = []
@@ -85,14 +95,14 @@ class TrialLoad:
         self._stack.end()
         self._thread.join(_END_LIMIT_S)
 
-    def save(self, path: Path, probe_us: Callable[[int], float]) -> None:
-        """Its seconds, measuring the capacity included: time of each second's end on the probe's clock, ms, and tps."""
+    def save(self, path: Path, prober_us: Callable[[int], float]) -> None:
+        """Its seconds, measuring the capacity included: the end of each on the prober's clock, ms, and its tps."""
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(("t_ms", "tps"))
             for seconds in map(tuple, self._starts):
                 for end_s, (_, second) in zip(second_ends(seconds), seconds, strict=True):
-                    writer.writerow((round(probe_us(round(end_s * 1e9)) / 1000), second.tps))
+                    writer.writerow((round(prober_us(round(end_s * 1e9)) / 1000), second.tps))
 
     def _capacity(self) -> float:
         metrics, failure = self._once(CAPACITY_S, None, "capacity_log", "capacity.log")
@@ -108,7 +118,7 @@ class TrialLoad:
         session = replace(
             run.session,
             entry=self._entry,
-            stack=cast("RunningStack", self._stack),
+            stack=self._stack.as_stack(),
             parameters=run.session.parameters.model_copy(update=given),
             on_event=self._note,
         )

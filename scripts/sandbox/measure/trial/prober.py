@@ -1,4 +1,4 @@
-"""The failover probe from this side: where it writes and reads, its lines as they arrive, its clock beside ours."""
+"""The failover prober from this side: where it writes and reads, its lines as they arrive, its clock beside ours."""
 
 import json
 import re
@@ -19,14 +19,14 @@ FIRST_WRITE_LIMIT_S = 30.0
 END_LIMIT_S = 20.0
 CLOCK_LIMIT_S = 5.0
 OPENING_S = 0.025
-"""A pool of the probe opens no two connections to an entry closer together; so an outage is known to within this."""
+"""A pool of the prober opens no two connections to an entry closer together; so an outage is known to within this."""
 _CLOCK_QUESTIONS = 5
 HEADER = '{"probe"'
 _MOVED = re.compile(r"\tpooled: \S+ failed, next is (\S+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeRates:
+class ProberRates:
     """Slots in a second: writes on pooled connections, writes that connect anew, reads at the writer and at readers."""
 
     pooled: int = 100
@@ -34,10 +34,15 @@ class ProbeRates:
     writer: int = 100
     reader: int = 100
 
+    @classmethod
+    def at(cls, rate: int) -> "ProberRates":
+        """Rates in proportion to that of pooled writes."""
+        return cls(pooled=rate, fresh=max(1, rate // 5), writer=rate, reader=rate)
+
 
 @dataclass(frozen=True, slots=True)
-class ProbePlan:
-    """What a probe does. ``write``, ``read``: (node, port) in the order in which they are tried; one: a proxy.
+class ProberPlan:
+    """What a prober does. ``write``, ``read``: (node, port) in the order in which they are tried; one: a proxy.
 
     ``observe``: servers of the stack, which it asks as root.
     """
@@ -46,12 +51,12 @@ class ProbePlan:
     read: Sequence[tuple[str, int]]
     observe: Sequence[StackNode]
     schema: str
-    rates: ProbeRates = field(default_factory=ProbeRates)
+    rates: ProberRates = field(default_factory=ProberRates)
     timeout_s: float = 2.0
     transaction: bool = False
     """Whether each write is a transaction of its own statements, BEGIN and COMMIT, instead of an autocommit."""
     seconds_limit: int = 6 * 3600
-    """More than the longest trial: the probe ends when it is stopped."""
+    """More than the longest trial: the prober ends when it is stopped."""
     seed: int = 1
 
     def request(self, addresses: Mapping[str, str]) -> dict[str, Any]:
@@ -78,48 +83,60 @@ class ProbePlan:
 
 @dataclass(frozen=True, slots=True)
 class ClockOffset:
-    """Probe's time minus ours, µs, and by how much it can be wrong (half the quickest round trip)."""
+    """Prober's time minus ours, µs, and by how much it can be wrong (half the quickest round trip)."""
 
     offset_us: float
     uncertainty_us: float
 
-    def probe_us(self, ours_ns: int) -> float:
-        """A time on our monotonic clock, on the probe's."""
+    def prober_us(self, ours_ns: int) -> float:
+        """A time on our monotonic clock, on the prober's."""
         return ours_ns / 1000 + self.offset_us
 
 
-class RunningProbe:
-    """A running probe; every line of its log goes to ``path`` as it arrives. Its methods are safe in any thread."""
+class Prober:
+    """A prober in the client node, from `start` on; every line of its log goes to a file as it arrives.
+
+    Its methods are safe in any thread.
+    """
 
     def __init__(
         self,
         stack: RunningStack,
         client: str,
-        plan: ProbePlan,
-        path: Path,
+        plan: ProberPlan,
         on_observed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """``on_observed``: gets its first line, and each line that names a server's state.
-
-        Raises SandboxError (exit 4) where the client node cannot run it.
-        """
-        self._stack, self._path, self._on_observed = stack, path, on_observed
-        names = {*dict(plan.write), *dict(plan.read), *(node.name for node in plan.observe)}
-        self._nodes = [node for node in stack.nodes() if node.name in names]
-        self._addresses = addresses_of(self._nodes, stack)
+        """``on_observed``: gets the first line of its log, and each line that names a server's state."""
+        self._stack, self._client, self._plan, self._on_observed = stack, client, plan, on_observed
+        self._nodes: list[StackNode] = []
+        self._addresses: dict[str, str] = {}
         self._following = threading.Lock()
-        contents = probe_files()
-        ship(stack, client, contents)
-        argv = ["python3", f"{folder_of(contents)}/prober.py", json.dumps(plan.request(self._addresses))]
         self._answers: dict[str, tuple[int, int]] = {}
         self._changed = threading.Condition()
-        self.acknowledged, self.ended = 0, False
+        self.acknowledged, self.started, self.ended = 0, False, False
         self.writes_at = plan.write[0][0] if len(plan.write) > 1 else None
         """The server to which a client that has a list of them sends its pooled writes now; None through a proxy."""
         self._last = ""
-        self._stream = stack.stream(client, argv)
-        self._reader = threading.Thread(target=self._read, name="probe", daemon=True)
+
+    def start(self, path: Path) -> None:
+        """Starts it; its log goes to ``path``. Raises SandboxError (exit 4) where the client node cannot run it."""
+        plan = self._plan
+        names = {*dict(plan.write), *dict(plan.read), *(node.name for node in plan.observe)}
+        self._nodes = [node for node in self._stack.nodes() if node.name in names]
+        self._addresses = addresses_of(self._nodes, self._stack)
+        contents = prober_files()
+        ship(self._stack, self._client, contents)
+        argv = ["python3", f"{folder_of(contents)}/prober.py", json.dumps(plan.request(self._addresses))]
+        self._path = path
+        self._stream = self._stack.stream(self._client, argv)
+        self._reader = threading.Thread(target=self._read, name="prober", daemon=True)
+        self.started = True
         self._reader.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended yet."""
+        return self.started and not self.ended
 
     def wait_for_writes(self, count: int = 10) -> None:
         """Until so many writes are acknowledged. Raises SandboxError (exit 4) where they are not."""
@@ -159,7 +176,7 @@ class RunningProbe:
     @property
     def last_words(self) -> str:
         """What it printed last that is no line of its log, or why that cannot be written: why it ended."""
-        return self._last or "it printed nothing"
+        return self._last or ("it printed nothing" if self.started else "it was not started")
 
     def stop(self) -> None:
         """Ends it: no new slot, and those in flight come to their end. Harmless when repeated."""
@@ -206,8 +223,8 @@ class RunningProbe:
             self._changed.notify_all()
 
 
-def probe_files() -> dict[str, str]:
-    """The probe's modules, which import each other and are shipped together: name → text."""
+def prober_files() -> dict[str, str]:
+    """The prober's modules, which import each other and are shipped together: name → text."""
     shipped = files(in_client).iterdir()
     found = (file for file in shipped if file.name.startswith("prober") and file.name.endswith(".py"))
     return {file.name: file.read_text(encoding="utf-8") for file in found}

@@ -1,4 +1,4 @@
-"""Reads the probe's log: its slots, latencies and errors, and what its observers saw."""
+"""Reads the prober's log: its slots, latencies and errors, and what its observers saw."""
 
 import itertools
 import json
@@ -37,8 +37,8 @@ class StreamSlots(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ProbeLog:
-    """The log of one probe (docs/failover.md); times in µs on the probe's clock."""
+class ProberLog:
+    """The log of one prober (docs/failover.md); times in µs on the prober's clock."""
 
     began_utc_s: float
     request: Mapping[str, Any]
@@ -85,7 +85,7 @@ class ProbeLog:
         return (served - due)[(due >= since_us) & (due < until_us)] / 1000
 
     def lateness_ms(self, until_us: float = NEVER) -> Real:
-        """Sent − due of all slots sent that were due before ``until_us``: how far the probe itself was behind."""
+        """Sent − due of all slots sent that were due before ``until_us``: how far the prober itself was behind."""
         due = np.concatenate([self.writes.due, self.reads.due])
         late = np.concatenate([self.writes.sent, self.reads.sent]) - due
         late_ms: Real = late[np.isfinite(late) & (due < until_us)] / 1000
@@ -123,8 +123,8 @@ def _phases(due: Whole, done: Whole | Real, t0_us: float, during_end_us: float) 
     return np.where(due >= during_end_us, 2, np.where(done < t0_us, 0, 1))
 
 
-def read_probe_log(lines: Iterable[str]) -> ProbeLog:
-    """The log of a probe, from its lines with or without their line ends.
+def read_prober_log(lines: Iterable[str]) -> ProberLog:
+    """The log of a prober, from its lines with or without their line ends.
 
     A last line that is cut off is left out: one that is malformed, or that alone has no line end. Raises ValueError
     with the line's number for any other malformed line, among them a first line that is no header; and with the op
@@ -145,9 +145,9 @@ def read_probe_log(lines: Iterable[str]) -> ProbeLog:
     return _log(header, collected)
 
 
-def _log(header: Mapping[str, Any], collected: Collected) -> ProbeLog:
+def _log(header: Mapping[str, Any], collected: Collected) -> ProberLog:
     writes, reads, missed = collected.writes(), collected.reads(), collected.missed()  # adds a code, hence first
-    return ProbeLog(
+    return ProberLog(
         began_utc_s=header["began_utc_s"], request=header["request"], writes=writes, reads=reads, missed=missed,
         observations=dict(collected.observations), clock=collected.clock, notes=collected.notes,
         ended=collected.ended, codes=tuple(collected.codes), nodes=tuple(collected.nodes),

@@ -7,14 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from sandbox.judge.survival import Lasted
-from sandbox.measure.run import Run, RunEndedError, StepTimes, Timeline, servers_of_group
+from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial.check import Evidence, judge_all
 from sandbox.measure.trial.cluster import cluster_samples, load_change_percent, load_seconds, paused_percent, queue_max
 from sandbox.measure.trial.figures import Cause, figures_of, nearest_rank
 from sandbox.measure.trial.ledger import Ledger, rows_of, split_brain
 from sandbox.measure.trial.ledger_on_servers import NodeReading
 from sandbox.measure.trial.observers import UNDATED, elections, writers_seen
-from sandbox.measure.trial.prober_log import ProbeLog, read_probe_log
+from sandbox.measure.trial.prober_log import ProberLog, read_prober_log
+from sandbox.measure.trial.run import StepTimes, Timeline, TrialRun
 from sandbox.record.metrics import METRICS
 from sandbox.record.record import Metrics, Record, TrialRecord, TrialStep, WritersSeen
 from sandbox.record.trial import Figures, LedgerCounts
@@ -24,11 +25,11 @@ _TOO_MANY = "1040"
 NOTHING_BREAKS = "none"
 """The fault that is a control."""
 LATEST_MS = 20.0
-"""A probe that is later than this before anything breaks measures the host, not the stack."""
+"""A prober that is later than this before anything breaks measures the host, not the stack."""
 
 
 def judge_trial(
-    run: Run,
+    run: TrialRun,
     writer: str | None,
     readings: Mapping[str, NodeReading],
     behind: Mapping[str, str],
@@ -37,7 +38,7 @@ def judge_trial(
     """Adds the trial, its metrics and its checks to the run. A lost write is a result, and no failure of the run.
 
     ``writer``: the writer when the ledgers were read; ``behind``: nodes that had not caught up then, each with the
-    reason; ``idle``: those of them that are out of their group. Raises RunEndedError where the probe itself was too
+    reason; ``idle``: those of them that are out of their group. Raises RunEndedError where the prober itself was too
     late to measure anything, or ended before the trial, and where an action was not done.
     """
     log = _log(run)
@@ -55,12 +56,12 @@ def judge_trial(
     changed = {"censored": (*figures.censored, *still_open), "recovered_by": ended_by}
     figures = figures.model_copy(update=changed)
     run.metrics = metrics.model_copy(update=known)
-    run.trial = _record(run, log, figures, counts, (t0_us, end_us))
+    run.judged = _record(run, log, figures, counts, (t0_us, end_us))
     run.checks += judge_all(replace(_evidence(run, readings, figures, counts, writer), behind=behind, idle=idle))
     _require_measured(figures, timeline)
 
 
-def _figures(log: ProbeLog, timeline: Timeline, t0_us: float, end_us: float) -> Figures:
+def _figures(log: ProberLog, timeline: Timeline, t0_us: float, end_us: float) -> Figures:
     """The figures of the log; none of replication lag where a fault leaves the observers' rows undated."""
     injections = [(each.began_us, each.ended_us, each.healed_us) for each in timeline.steps]
     first = next(iter(timeline.steps), None)
@@ -85,12 +86,12 @@ def _causes(timeline: Timeline) -> list[Cause]:
     return causes
 
 
-def is_brownout_over(run: Run, now_us: float) -> bool:
-    """Whether writes are as quick as before the fault, by what the probe has logged so far; where unknown, yes."""
+def is_brownout_over(run: TrialRun, now_us: float) -> bool:
+    """Whether writes are as quick as before the fault, by what the prober has logged so far; where unknown, yes."""
     path = run.folder / run.files["probe"]
     whole_lines = path.read_text(encoding="utf-8").rpartition("\n")[0]
     try:
-        log = read_probe_log(whole_lines.splitlines())
+        log = read_prober_log(whole_lines.splitlines())
     except ValueError:  # it is judged, and refused, at the end
         return True
     figures = _figures(log, run.timeline, _t0_us(run.timeline, log), now_us)
@@ -98,7 +99,7 @@ def is_brownout_over(run: Run, now_us: float) -> bool:
 
 
 def _require_measured(figures: Figures, timeline: Timeline) -> None:
-    """Raises RunEndedError where the probe was late before anything broke, and where an action was not done."""
+    """Raises RunEndedError where the prober was late before anything broke, and where an action was not done."""
     late = figures.lateness_p99_ms
     if late is None or late > LATEST_MS:
         shown = "unknown" if late is None else f"{late:.1f} ms"
@@ -108,17 +109,17 @@ def _require_measured(figures: Figures, timeline: Timeline) -> None:
         raise RunEndedError("failed", undone)
 
 
-def probe_was_late(record: Record) -> bool:
+def prober_was_late(record: Record) -> bool:
     """Whether a trial measured the host: another one may not."""
     return record.status == "infra_error" and (record.metrics.lateness_p99_ms or 0.0) > LATEST_MS
 
 
-def _log(run: Run) -> ProbeLog:
-    """The probe's log. Raises RunEndedError for one without its end: what came later would look like an outage."""
-    said = run.probe.last_words if run.probe else "it was not started"
+def _log(run: TrialRun) -> ProberLog:
+    """The prober's log. Raises RunEndedError for one without its end: what came later would look like an outage."""
+    said = run.prober.last_words
     try:
         with (run.folder / run.files["probe"]).open(encoding="utf-8") as lines:
-            log = read_probe_log(lines)
+            log = read_prober_log(lines)
     except ValueError as error:
         raise RunEndedError(
             "infra_error", f"the probe's log cannot be read: {error}; it printed last: {said}"
@@ -128,7 +129,7 @@ def _log(run: Run) -> ProbeLog:
     return log
 
 
-def _t0_us(timeline: Timeline, log: ProbeLog) -> float:
+def _t0_us(timeline: Timeline, log: ProberLog) -> float:
     """Start of the first fault or action; of a trial in which nothing was done, the end of the log."""
     if timeline.steps:
         return min(each.began_us for each in timeline.steps)
@@ -143,10 +144,10 @@ def _counts(ledger: Ledger, figures: Figures, t0_us: float, writers_at_once: boo
 
 
 def _evidence(
-    run: Run, readings: Mapping[str, NodeReading], figures: Figures, counts: LedgerCounts, writer: str | None
+    run: TrialRun, readings: Mapping[str, NodeReading], figures: Figures, counts: LedgerCounts, writer: str | None
 ) -> Evidence:
     # A member of a Galera cluster numbers what it does on its own, too: its sets differ from others by design.
-    comparable = not any(node.topology == "galera" for node in servers_of_group(run))
+    comparable = not any(node.topology == "galera" for node in run.servers_of_group)
     actions = [each for each in run.timeline.steps if each.step.action is not None]
     return Evidence(
         ledger=counts,
@@ -191,7 +192,7 @@ def _join(timeline: Timeline) -> dict[str, Lasted]:
     return {"join_ms": (round(1000 * longest_s, 1), still_open)}
 
 
-def _latencies(log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, Lasted]:
+def _latencies(log: ProberLog, t0_us: float, healed_us: float) -> dict[str, Lasted]:
     """Of pooled writes due while something was broken.
 
     Where so many were never acknowledged it is open, and at least the time-out and the slowest write that was.
@@ -203,7 +204,7 @@ def _latencies(log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, Laste
     return {name: (round(least if math.isinf(ms) else ms, 3), math.isinf(ms)) for name, ms in known.items()}
 
 
-def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
+def _beside(run: TrialRun, log: ProberLog, t0_us: float, healed_us: float) -> dict[str, float | None]:
     """What the fault did to the cluster and to the load, as far as the samples and the load say it."""
     end_us = run.timeline.end_us or healed_us
     samples = cluster_samples(_lines(run, "samples"), log.began_utc_s)
@@ -214,13 +215,13 @@ def _beside(run: Run, log: ProbeLog, t0_us: float, healed_us: float) -> dict[str
     }
 
 
-def _lines(run: Run, word: str) -> list[bytes]:
+def _lines(run: TrialRun, word: str) -> list[bytes]:
     path = run.folder / run.files.get(word, "")
     return path.read_bytes().splitlines() if path.is_file() else []
 
 
 def _record(
-    run: Run, log: ProbeLog, figures: Figures, counts: LedgerCounts, window_us: tuple[float, float]
+    run: TrialRun, log: ProberLog, figures: Figures, counts: LedgerCounts, window_us: tuple[float, float]
 ) -> TrialRecord:
     timeline, (t0_us, end_us) = run.timeline, window_us
     return TrialRecord(

@@ -1,4 +1,4 @@
-"""One trial in time, prepared from its probe's log so that it can be drawn without the log. Pure."""
+"""One trial in time, prepared from its prober's log so that it can be drawn without the log. Pure."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from sandbox.measure.trial.cluster import ClusterSamples, paused_points, queue_p
 from sandbox.measure.trial.columns import ACKED, WRITE_STREAMS, Real, Whole
 from sandbox.measure.trial.figures import finite, nearest_rank
 from sandbox.measure.trial.observers import HELD, behind, newest_rows, own_rows
-from sandbox.measure.trial.prober_log import ProbeLog
+from sandbox.measure.trial.prober_log import ProberLog
 
 FINEST_S, FINEST_UNTIL_S = 0.1, 120
 """Acknowledged writes are counted by tenths of a second in a trial of at most so many seconds, else by seconds."""
@@ -20,7 +20,7 @@ _SECOND_US = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class TrialSeries:
-    """What a probe saw in each whole second from ``began_s`` to ``ended_s``, both counted from t0."""
+    """What a prober saw in each whole second from ``began_s`` to ``ended_s``, both counted from t0."""
 
     began_s: int
     ended_s: int
@@ -38,11 +38,11 @@ class TrialSeries:
     paused_percent: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     """By node of a Galera cluster, (seconds from t0, share of the time paused by flow control)."""
     load_tps: Sequence[tuple[float, float]] = ()
-    """Of the load beside the probe, (seconds from t0, transactions in the second before)."""
+    """Of the load beside the prober, (seconds from t0, transactions in the second before)."""
 
 
 def series_of(
-    log: ProbeLog,
+    log: ProberLog,
     t0_us: float,
     end_us: float,
     samples: ClusterSamples | None = None,
@@ -78,7 +78,7 @@ def _counts(times: Real, edges: Real) -> list[int]:
     return list(map(int, counts))
 
 
-def _latency(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
+def _latency(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
     """From the due time, so that a stall counts against every slot that it delays."""
     due, served = log.slots("pooled")
     latency, bounds = (served - due) / 1000, np.searchsorted(due, seconds)
@@ -86,7 +86,7 @@ def _latency(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
     return {name: [finite(nearest_rank(each, percent)) for each in pieces] for name, percent in PERCENTILES.items()}
 
 
-def _errors(log: ProbeLog, seconds: Real) -> dict[str, list[int]]:
+def _errors(log: ProberLog, seconds: Real) -> dict[str, list[int]]:
     """A write without an outcome counts when it was due."""
     writes, reads = log.writes, log.reads
     bad_write, bad_read = writes.outcome != ACKED, ~reads.ok
@@ -97,7 +97,7 @@ def _errors(log: ProbeLog, seconds: Real) -> dict[str, list[int]]:
     return dict(sorted(found.items(), key=lambda each: -sum(each[1])))
 
 
-def _lags(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
+def _lags(log: ProberLog, seconds: Real) -> dict[str, list[float | None]]:
     """As `observers.lag_ms` defines it, looked at as often as the observers ask."""
     interval_us = _SECOND_US * float(log.request.get("observe_interval_s", 0.1))
     looks = max(1, round(_SECOND_US / interval_us))
@@ -113,7 +113,7 @@ def _lags(log: ProbeLog, seconds: Real) -> dict[str, list[float | None]]:
     return {node: lags for node, lags in found.items() if any(lag is not None for lag in lags)}
 
 
-def _behind(log: ProbeLog, node: str, looks: tuple[Real, float], seen: tuple[Real, Real]) -> Real:
+def _behind(log: ProberLog, node: str, looks: tuple[Real, float], seen: tuple[Real, Real]) -> Real:
     """The node's lag in µs at each look; NaN where it does not answer. ``looks``: when, and how long answers hold."""
     (grid, held), (since, own) = looks, own_rows(log.observations[node])
     at = np.searchsorted(since, grid, side="right") - 1

@@ -1,21 +1,22 @@
-"""One trial: the probe writes and reads while faults and actions come by a schedule; then every ledger is read."""
+"""One trial: the prober writes and reads while faults and actions come by a schedule; then every ledger is read."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 from sandbox.core.errors import ExitCode, SandboxError, states
 from sandbox.failure.actions.common.failed_join import final_state
 from sandbox.failure.breaker import Breaking
 from sandbox.failure.guard import Guard
-from sandbox.failure.registry import action_named
-from sandbox.load.common.workload import Progress
+from sandbox.load.common.workload import Event, Progress
 from sandbox.measure.counters import connections_refused, restarted, take_snapshots
-from sandbox.measure.run import Run, RunEndedError, TrialRequest, idle_servers, prove_settings, servers_of_group
+from sandbox.measure.execute import EXIT_CODES, Procedure, run_alone
+from sandbox.measure.run import Opening, RunEndedError, RunPlace, idle_servers, nodes_lost, open_run, prove_settings
 from sandbox.measure.sampler import Sampler
-from sandbox.measure.trial.conductor import BACK_S, Conductor, prepare_first
+from sandbox.measure.trial.conductor import Conductor, prepare_first
+from sandbox.measure.trial.interrupted import keep_figures
 from sandbox.measure.trial.ledger_on_servers import (
     NodeReading,
     end_abandoned,
@@ -25,25 +26,24 @@ from sandbox.measure.trial.ledger_on_servers import (
     schema_of,
     wait_for_readers,
 )
-from sandbox.measure.trial.load_beside import CAPACITY_S, NicedStack, TrialLoad
-from sandbox.measure.trial.prober import ClockOffset, ProbePlan, RunningProbe
+from sandbox.measure.trial.load_beside import TrialLoad, giving_way
+from sandbox.measure.trial.prober import ClockOffset, Prober
+from sandbox.measure.trial.prober_plan import prober_plan
 from sandbox.measure.trial.result import is_brownout_over, judge_trial
-from sandbox.measure.trial.schedule import Step
+from sandbox.measure.trial.run import TrialRequest, TrialRun
 from sandbox.measure.trial.watch import ChangeLog
-from sandbox.record.record import Status
+from sandbox.record.record import Record, Status
+from sandbox.record.store import ResultFolder
 from sandbox.stack.naming import name_option
-from sandbox.stack.protocol import EntryPoint, RunningStack, ServerRole, StackNode, followers
+from sandbox.stack.protocol import RunningStack, StackNode, followers
 
-Started = TypeVar("Started")
 TAIL_S = 6.0
-"""The probe goes on for so long after the stack is whole: a brownout ends with five good seconds."""
+"""The prober goes on for so long after the stack is whole: a brownout ends with five good seconds."""
 BROWNOUT_LIMIT_S = 60.0
 """…and for so much longer, where a brownout has not ended by then."""
 _BROWNOUT_LOOK_S = 2.0
-PROBE_WEIGHT = 16
-"""Of the client node beside a server's 1, while the probe runs; load and sampler give way within it (`NICENESS`)."""
-OTHER_S = 3.0
-"""For the estimate: what comes before the probe and after it."""
+PROBER_WEIGHT = 16
+"""Of the client node beside a server's 1, while the prober runs; load and sampler give way within it (`NICENESS`)."""
 _STATUS: Mapping[ExitCode, Status] = {
     ExitCode.BAD_INPUT: "failed",
     ExitCode.FAILED: "failed",
@@ -52,40 +52,42 @@ _STATUS: Mapping[ExitCode, Status] = {
 }
 
 
-def probe_plan(
-    stack: RunningStack,
-    entry: EntryPoint,
-    nodes: Sequence[StackNode],
-    roles: Mapping[str, ServerRole | None],
-    trial: TrialRequest,
-    seed: int,
-) -> ProbePlan:
-    """Where the probe goes: through a proxy, or as a client that knows every server of the group and tries the next."""
-    servers = [node for node in nodes if node.is_server and node.group_index == entry.group_index and node.port]
-    direct = sorted(servers, key=lambda node: node.name != entry.node)
-    through_proxy = any(node.kind == "proxy" for node in nodes if node.name == entry.node)
-    write = [(entry.node, entry.port)] if through_proxy else _ports(direct)
-    readers = [node for node in servers if roles.get(node.name) == "reader"]
-    own_port = _read_port(stack, entry) if through_proxy else []
-    # Of a cluster whose every member takes writes, the others are read while the first one is written to.
-    others = [node for node in direct[1:] if node.topology not in (None, "single")]
-    read, schema = own_port or _ports(readers or others) or write, schema_of(entry)
-    ours = [node for node in servers if node.has_container]
-    return ProbePlan(write, read, ours, schema, trial.rates, trial.timeout_s, trial.transaction, seed=seed)
+def trial(
+    stack: RunningStack, request: TrialRequest, results: Path, on_event: Callable[[Event], None]
+) -> tuple[Record, ResultFolder]:
+    """Breaks a stack once; as `run_alone`, which says what it leaves and raises."""
+    return run_alone(TRIAL, stack, request, results, on_event)
 
 
-def _ports(nodes: Sequence[StackNode]) -> list[tuple[str, int]]:
-    return [(node.name, node.port) for node in nodes if node.port is not None]
+def exit_code(record: Record) -> ExitCode:
+    """1 also for a trial that went well and found what must not be, such as a lost write."""
+    failed = any(check.verdict == "fail" for check in record.checks)
+    return ExitCode.FAILED if record.status == "ok" and failed else EXIT_CODES[record.status]
 
 
-def _read_port(stack: RunningStack, entry: EntryPoint) -> list[tuple[str, int]]:
-    """The proxy's port for reads, where it has one."""
-    with suppress(SandboxError):
-        return [(entry.node, stack.entry_point(f"{entry.node}:ro").port)]
-    return []
+def open_trial(opening: Opening[TrialRequest], place: RunPlace) -> TrialRun:
+    """The trial before its first step: its guard is there from here on, its prober waits."""
+    prober = _prober(opening)
+    run = open_run(TrialRun, opening, place, breaking=_breaking(opening.stack), prober=prober)
+    run.closing.callback(run.breaking.close)
+    return run
 
 
-def prepare_ledger(run: Run) -> None:
+def _breaking(stack: RunningStack) -> Breaking:
+    """A guard in a process of its own: it heals even if this process is killed."""
+    return Guard(stack)
+
+
+def _prober(opening: Opening[TrialRequest]) -> Prober:
+    """The prober by its plan; what it observes of the servers' states is shown as events."""
+    stack, session = opening.stack, opening.session
+    request, seed = opening.request, session.seed
+    plan = prober_plan(stack, session.entry, opening.nodes, opening.roles, request, seed)
+    changes = ChangeLog(plan.observe, lambda text: session.on_event(Progress("state", text)))
+    return Prober(stack, session.client, plan, changes.take)
+
+
+def prepare_ledger(run: TrialRun) -> None:
     """An empty ledger on every server, and the data of the workload, whether it runs or not.
 
     Raises RunEndedError where a server that is read in the end does not get it.
@@ -100,18 +102,18 @@ def prepare_ledger(run: Run) -> None:
         raise RunEndedError("infra_error", f"the ledger is not on every server: {states(why)}")
 
 
-def _refuse_idle(run: Run) -> None:
+def _refuse_idle(run: TrialRun) -> None:
     """A server that neither writes nor follows the writer would keep an earlier ledger, whose ids are the same."""
     option = name_option(run.stack.name)
     step = f"make ps{option} shows why; make down{option} and make up start a stack that is whole"
-    servers = followers(servers_of_group(run), run.session.writer.node)
+    servers = followers(run.servers_of_group, run.session.writer.node)
     if idle := idle_servers(servers, run.roles):
         raise RunEndedError("infra_error", f"a server neither writes nor follows the writer: {states(idle)} ({step})")
     if broken := _broken(run, servers):
         raise RunEndedError("infra_error", f"a server does not get what is written: {states(broken)} ({step})")
 
 
-def _broken(run: Run, servers: Sequence[StackNode]) -> dict[str, str]:
+def _broken(run: TrialRun, servers: Sequence[StackNode]) -> dict[str, str]:
     """Servers that have left their cluster, or whose replication has stopped with an error; each with why."""
     names = {server.name for server in servers}
     answers = run.stack.readiness()
@@ -119,71 +121,70 @@ def _broken(run: Run, servers: Sequence[StackNode]) -> dict[str, str]:
     return {name: state for name, text in late.items() if (state := final_state(text))}
 
 
-def start_probe(run: Run) -> None:
-    """The probe and its load, before anything breaks; and what the servers are before it."""
-    session, trial = run.session, _trial(run)
+def start_prober(run: TrialRun) -> None:
+    """The prober and its load, before anything breaks; and what the servers are before it."""
+    session = run.session
     before, silent = take_snapshots(run.stack, session.client, run.live_servers)
     if silent:
         raise RunEndedError("infra_error", f"a server does not answer: {states(silent)}")
     run.before = before
-    if trial.loaded:
+    if run.request.loaded:
         load = TrialLoad(run)
         run.closing.callback(load.stop)
         run.load = load
-    run.breaking = _breaking(run)
-    run.closing.callback(run.breaking.close)
-    favour_probe(run)
-    niced = cast("RunningStack", NicedStack(run.stack))
-    run.sampler = Sampler(niced, session.client, run.live_servers, run.keep("samples", "samples.jsonl"))
-    run.closing.enter_context(run.sampler)
-    run.sampler.wait_for_first()
+    favour_prober(run)
+    _start_sampler(run)
     with refusals():
-        prepare_first(run, run.breaking, trial.schedule.in_time())
-    plan = probe_plan(run.stack, session.entry, run.nodes, run.roles, trial, session.seed)
-    changes = ChangeLog(plan.observe, lambda text: session.on_event(Progress("state", text)))
-    run.probe = RunningProbe(run.stack, session.client, plan, run.keep("probe", "probe.log"), changes.take)
-    run.closing.callback(run.probe.close)
-    run.probe.wait_for_writes()
+        prepare_first(run, run.request.schedule.in_time())
+    run.prober.start(run.keep("probe", "probe.log"))
+    run.closing.callback(run.prober.close)
+    run.prober.wait_for_writes()
 
 
-def favour_probe(run: Run) -> None:
-    """Gives the client node precedence where processors are short: a probe that waits for one measures the host.
+def _start_sampler(run: TrialRun) -> None:
+    """The sampler gives way to the prober; it runs until the prober has ended."""
+    path = run.keep("samples", "samples.jsonl")
+    sampler = Sampler(giving_way(run.stack), run.session.client, run.live_servers, path)
+    run.closing.callback(run.sampling.close)
+    run.sampling.enter_context(sampler)
+    sampler.wait_for_first()
 
-    The guard is there before: it takes the precedence back where this process is killed.
+
+def favour_prober(run: TrialRun) -> None:
+    """Gives the client node precedence where processors are short: a prober that waits for one measures the host.
+
+    The guard is there already: it takes the precedence back where this process is killed.
     """
     client = run.stack.control(run.session.client)
     run.closing.callback(client.weigh, 1)
-    client.weigh(PROBE_WEIGHT)
+    client.weigh(PROBER_WEIGHT)
 
 
-def break_and_heal(run: Run) -> None:
+def break_and_heal(run: TrialRun) -> None:
     """The schedule, then the wait until the stack is whole again, and a tail for what a brownout needs."""
-    trial, probe = _trial(run), _given(run.probe, "the probe")
-    clock = probe.clock()
+    clock = run.prober.clock()
     run.timeline.clock_us = clock.uncertainty_us
-    breaking = _given(run.breaking, "the guard")
-    conductor = Conductor(run, probe, breaking, clock)
+    conductor = Conductor(run, clock)
     run.closing.callback(conductor.close)
-    run.closing.callback(breaking.close)  # last in, first out: what is broken is healed before anything else ends
+    run.closing.callback(run.breaking.close)  # last in, first out: what is broken is healed before anything else ends
     with refusals():
-        conductor.carry_out(trial.schedule.in_time())
-        conductor.wait_until_whole(trial.redundancy_limit_s)
+        conductor.carry_out(run.request.schedule.in_time())
+        conductor.wait_until_whole(run.request.redundancy_limit_s)
         time.sleep(TAIL_S)
         _outlast_brownout(run, clock)
-        run.timeline.end_us = clock.probe_us(time.monotonic_ns())
-        probe.stop()
-        breaking.close()
+        run.timeline.end_us = clock.prober_us(time.monotonic_ns())
+        run.prober.stop()
+        run.breaking.close()
         conductor.close()
-    if run.sampler is not None:
-        run.sampler.end()
+    run.sampling.close()
     if run.load is not None:
-        run.load.save(run.keep("load_seconds", "load-seconds.csv"), clock.probe_us)
+        run.load.save(run.keep("load_seconds", "load-seconds.csv"), clock.prober_us)
 
 
-def _outlast_brownout(run: Run, clock: ClockOffset) -> None:
+def _outlast_brownout(run: TrialRun, clock: ClockOffset) -> None:
     """Until writes are as quick as before the fault again, bounded; what is open then is censored there."""
     end_s = time.monotonic() + BROWNOUT_LIMIT_S
-    while time.monotonic() < end_s and not is_brownout_over(run, clock.probe_us(time.monotonic_ns())):
+    while time.monotonic() < end_s and not is_brownout_over(run, clock.prober_us(time.monotonic_ns())):
         time.sleep(_BROWNOUT_LOOK_S)
 
 
@@ -198,15 +199,10 @@ def refusals() -> Iterator[None]:
         raise RunEndedError(_STATUS[error.exit_code], f"{error.what}: {error.known}") from error
 
 
-def _breaking(run: Run) -> Breaking:
-    """A guard in a process of its own, so that what is broken is healed even if this process is killed."""
-    return Guard(run.stack)
-
-
-def read_ledgers(run: Run) -> None:
+def read_ledgers(run: TrialRun) -> None:
     """Every node's rows, once no abandoned statement is left; then the figures and the verdicts."""
     schema, roles = schema_of(run.session.entry), run.stack.roles()
-    there, gone = reachable(run.stack, followers(servers_of_group(run), run.session.writer.node))
+    there, gone = reachable(run.stack, followers(run.servers_of_group, run.session.writer.node))
     end_abandoned(run.session, there)
     writer = next((each for each in there if roles.get(each.name) == "writer" or not each.has_container), None)
     session, behind, idle = run.session, dict[str, str](), dict[str, str]()
@@ -226,44 +222,16 @@ def read_ledgers(run: Run) -> None:
     judge_trial(run, writer.name if writer else None, readings, behind, idle)
 
 
-TRIAL_STEPS: dict[str, Callable[[Run], None]] = {
+def died(run: TrialRun) -> dict[str, str]:
+    """Nodes that ended before anything was broken: later it is what the trial measures."""
+    return {} if run.timeline.steps else nodes_lost(run)
+
+
+STEPS: dict[str, Callable[[TrialRun], None]] = {
     "prove settings": prove_settings,
     "prepare": prepare_ledger,
-    "probe": start_probe,
+    "probe": start_prober,
     "faults": break_and_heal,
     "ledger": read_ledgers,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class TypicalTimes:
-    """Seconds of an outage whose fault has no length, and from a heal until every node is ready again."""
-
-    outage_s: float
-    return_s: float
-
-
-def trial_s(trial: TrialRequest, typical: TypicalTimes) -> float:
-    """About how long a trial takes, without its stack's start: the schedule, the way back, the tail, the ledgers."""
-    ends = [_whole_s(step, typical) for step in trial.schedule.steps]
-    return max(ends, default=0.0) + TAIL_S + OTHER_S + (CAPACITY_S if trial.loaded else 0)
-
-
-def _whole_s(step: Step, typical: TypicalTimes) -> float:
-    """When the stack is whole again after a step."""
-    if step.action is not None:
-        return step.at_s + action_named(step.action, step.options).typical_s
-    healed_s = step.at_s + typical.outage_s + BACK_S if step.end_s is None else step.end_s
-    return healed_s + typical.return_s
-
-
-def _trial(run: Run) -> TrialRequest:
-    if run.request.trial is None:
-        raise TypeError("the run is no trial")
-    return run.request.trial
-
-
-def _given(started: Started | None, what: str) -> Started:
-    if started is None:
-        raise TypeError(f"{what} was not started")
-    return started
+TRIAL = Procedure("trial", open_trial, STEPS, died, keep_figures)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from sandbox.core.errors import MachineError, SandboxError
-from sandbox.measure.trial.prober import HEADER, addresses_of, probe_files
+from sandbox.measure.trial.prober import HEADER, addresses_of, prober_files
 from sandbox.stack.client_python import end_stream, folder_of, ship
 from sandbox.stack.protocol import RunningStack, StackNode
 from sandbox.stack.server_states import server_states
@@ -198,7 +198,7 @@ class Watch:
         self._addresses: dict[str, str] = {}
 
     def __enter__(self) -> Self:
-        contents = probe_files()
+        contents = prober_files()
         self._addresses = {each.name: "0.0.0.0" for each in self._servers}  # noqa: S104  (a node that is down has none)
         self._addresses |= addresses_of(self._servers, self._stack)
         ship(self._stack, self._client, contents)

@@ -59,7 +59,7 @@ def trial_figures(part: MatrixPart, runs: Sequence[RunData], series: Mapping[str
 
 
 def single_trial_figures(run: RunData, series: Mapping[str, TrialSeries]) -> list[Figure]:
-    """The trial in time; none without its probe's log."""
+    """The trial in time; none without its prober's log."""
     made = timelines([run.record], series)
     return [made] if made.panels else []
 

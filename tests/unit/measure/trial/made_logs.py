@@ -1,10 +1,10 @@
-"""Probe logs made by hand, as text: what each test needs of a trial, in ms."""
+"""Prober logs made by hand, as text: what each test needs of a trial, in ms."""
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sandbox.measure.trial.prober_log import ProbeLog, read_probe_log
+from sandbox.measure.trial.prober_log import ProberLog, read_prober_log
 
 RATES = {"pooled": 100, "fresh": 20, "writer": 100, "reader": 100}
 
@@ -52,9 +52,9 @@ def seen(
     return line("s", node, round(t * 1000), json.dumps(answer))
 
 
-def log_of(lines: Iterable[str], **rates: int) -> ProbeLog:
+def log_of(lines: Iterable[str], **rates: int) -> ProberLog:
     """The log with these lines."""
-    return read_probe_log([header(**rates), *lines])
+    return read_prober_log([header(**rates), *lines])
 
 
 def steady(begin: float, end: float, first_op: int = 1, took: float = 4, **given: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Servers that fail, lie and come back as a test wants, and the failover probe's streams on them."""
+"""Servers that fail, lie and come back as a test wants, and the failover prober's streams on them."""
 
 import importlib
 import itertools
@@ -28,8 +28,8 @@ def _load() -> ModuleType:
         sys.path.remove(str(FOLDER))
 
 
-probe = _load()
-links, observers, streams = probe.links, probe.observers, probe.streams
+prober = _load()
+links, observers, streams = prober.links, prober.observers, prober.streams
 NEWEST = (("read_only", "gtid", "last_op", "last_at_us"), [(0, "a:1-5,\nb:7", 17, Decimal("1700000000123456"))])
 """What a server answers that is asked for its newest row."""
 
@@ -79,7 +79,7 @@ class FakeServer:
 
 
 class FakeCursor:
-    """Knows the statements of the probe."""
+    """Knows the statements of the prober."""
 
     def __init__(self, connection: "FakeConnection", kind: Any) -> None:
         self._connection, self._server = connection, connection.server

@@ -1,4 +1,4 @@
-"""Pauses by flow control, queues and the load beside the probe, from samples and seconds."""
+"""Pauses by flow control, queues and the load beside the prober, from samples and seconds."""
 
 import json
 from typing import Any

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sandbox.measure.trial.columns import ACKED, FAILED, UNKNOWN
 from sandbox.measure.trial.ledger import Ledger, NodeRows, rows_of, split_brain
-from sandbox.measure.trial.prober_log import ProbeLog
+from sandbox.measure.trial.prober_log import ProberLog
 from sandbox.record.trial import LedgerCounts, OpCount, ReadExample
 from unit.measure.trial.made_logs import compact, line, log_of, read, seen, steady, write
 
@@ -217,7 +217,7 @@ def test_rows_of_another_form_are_refused(bad: str) -> None:
         rows_of(bad)
 
 
-def scattered(ops: int) -> tuple[ProbeLog, Mapping[str, NodeRows]]:
+def scattered(ops: int) -> tuple[ProberLog, Mapping[str, NodeRows]]:
     """Rows on three nodes that took the writes in turn, so that no range is longer than one row."""
     lines = [line("i", op, "pooled", op * 10_000) for op in range(1, ops + 1)]
     lines += [line("o", op, op * 10_000, op * 10_000 + 3000, "acked", "-", 1) for op in range(1, ops + 1)]
@@ -225,7 +225,7 @@ def scattered(ops: int) -> tuple[ProbeLog, Mapping[str, NodeRows]]:
     return log_of(lines), {node: rows_of(text) for node in ("db1", "db2", "db3")}
 
 
-def timed(log: ProbeLog, rows: Mapping[str, NodeRows]) -> tuple[LedgerCounts, float]:
+def timed(log: ProberLog, rows: Mapping[str, NodeRows]) -> tuple[LedgerCounts, float]:
     """The counts, and the processor time that they took, in s: the least of three."""
     times = []
     for _ in range(3):

@@ -17,7 +17,7 @@ from sandbox.measure.trial.columns import (
     WriteColumns,
 )
 from sandbox.measure.trial.ledger import Ledger, NodeRows, backwards_reads, rows_of, stale_reads
-from sandbox.measure.trial.prober_log import ProbeLog
+from sandbox.measure.trial.prober_log import ProberLog
 from sandbox.record.trial import ReadExample
 from unit.measure.trial.made_logs import compact, line, log_of
 
@@ -82,11 +82,11 @@ def cases(count: int = CASES) -> Iterator[Case]:
     return (Case(*each) for each in zip(*masks, strict=True))
 
 
-def log_with(case: Case) -> ProbeLog:
+def log_with(case: Case) -> ProberLog:
     """Its log, without the way through the text."""
     zeros, reads = np.zeros(len(OPS), np.int64), np.zeros(READS, np.int64)
     missing, gone = np.nonzero(case.stale), np.nonzero(case.backwards)
-    return ProbeLog(
+    return ProberLog(
         began_utc_s=1.0, request={"rates": {}}, observations={}, clock={}, notes=[], ended=True,
         writes=WriteColumns(OPS, zeros, DUE, AT + 1000, AT + 3000, case.outcome, zeros, zeros + 1),
         reads=ReadColumns(
@@ -159,7 +159,7 @@ def test_every_stale_read_and_step_backwards_is_found_and_nothing_else() -> None
 
 
 def test_the_way_through_the_text_loses_nothing() -> None:
-    """The probe's lines and the nodes' compact rows give the same verdicts as the arrays."""
+    """The prober's lines and the nodes' compact rows give the same verdicts as the arrays."""
     for case in cases(200):
         lines = [line("i", op, "pooled", 10_000 * op) for op in OPS]
         lines += [

@@ -1,4 +1,4 @@
-"""The failover probe as it runs in the client node: its slots, lines, and the whole of it."""
+"""The failover prober as it runs in the client node: its slots, lines, and the whole of it."""
 
 import json
 import re
@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.measure.trial.prober_log import read_probe_log
-from unit.measure.trial.prober_rig import FOLDER, NEWEST, FakeServers, probe, streams
+from sandbox.measure.trial.prober_log import read_prober_log
+from unit.measure.trial.prober_rig import FOLDER, NEWEST, FakeServers, prober, streams
 
 # Slots.
 
@@ -38,11 +38,13 @@ class Loop:
 
     def __init__(self, source: Tasks, rate: float, timeout_s: float, ago_s: float = 0.0, for_s: float = 1e6) -> None:
         self.lines: list[tuple[object, ...]] = []
-        self.ending, self.clock = probe.Ending(), probe.Clock()
+        self.ending, self.clock = prober.Ending(), prober.Clock()
         line = lambda *fields: self.lines.append(fields)  # noqa: E731
         shared = streams.Shared(line, self.clock, streams.Memory(), timeout_s, False, 0.0)
         self.start_us = self.clock() - round(ago_s * 1e6)
-        self.slots = probe.Slots(source, rate, (self.start_us, self.start_us + round(for_s * 1e6)), shared, self.ending)
+        self.slots = prober.Slots(
+            source, rate, (self.start_us, self.start_us + round(for_s * 1e6)), shared, self.ending
+        )
         self.source = source
 
     def due(self, count: int) -> list[int]:
@@ -122,14 +124,14 @@ def test_no_slot_after_the_stop() -> None:
 def test_without_another_thread_slots_wait_for_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Tasks()
     loop = Loop(source, 100, 1.0, for_s=0.1)
-    begin, allowed = probe.begin, iter(range(1 + probe.SPARE))
+    begin, allowed = prober.begin, iter(range(1 + prober.SPARE))
 
     def refuse(work: Callable[..., None], *given: object) -> None:
         if next(allowed, None) is None:
             raise RuntimeError("can't start new thread")
         begin(work, *given)
 
-    monkeypatch.setattr(probe, "begin", refuse)
+    monkeypatch.setattr(prober, "begin", refuse)
     loop.slots.begin()
     loop.wait(lambda: bool(loop.lines))
     assert [line[0] for line in loop.lines] == ["n"] and "4 threads: can't start" in str(loop.lines[0][2])
@@ -144,12 +146,12 @@ def test_without_another_thread_slots_wait_for_those_that_there_are(monkeypatch:
 
 def test_lines_are_written_in_batches_and_the_last_one_is_last() -> None:
     written: list[bytes] = []
-    lines = probe.LineWriter(written.append, lambda: None)
+    lines = prober.LineWriter(written.append, lambda: None)
     for number in range(1000):
         lines.line("c", "x", number)
     lines.close("e", 7)
     lines.line("c", "late", 1)
-    time.sleep(2 * probe.FLUSH_S)
+    time.sleep(2 * prober.FLUSH_S)
     everything = b"".join(written).decode().splitlines()
     assert everything == [f"c\tx\t{number}" for number in range(1000)] + ["e\t7"] and len(written) <= 3
 
@@ -158,8 +160,8 @@ def test_it_ends_when_nobody_reads() -> None:
     def write(text: bytes) -> None:
         raise BrokenPipeError
 
-    ending = probe.Ending()
-    lines = probe.LineWriter(write, ending.end_now)
+    ending = prober.Ending()
+    lines = prober.LineWriter(write, ending.end_now)
     lines.line("e", 1)
     assert ending.stopped.wait(5) and ending.now
     lines.close("e", 2)
@@ -206,16 +208,16 @@ LINES = {
 
 
 class Trial:
-    """A probe in a thread of this process."""
+    """A prober in a thread of this process."""
 
     def __init__(self, folder: Path, **changed: Any) -> None:
         (folder / "app.cnf").write_text(
             "[client]\nuser = sbtest\npassword = 'geheim'\n# own certificates\nloose_x = 0\n"
         )
         self.request = request(str(folder / "app.cnf"), **changed)
-        self.input, self.ending, self.written = Input(), probe.Ending(), list[bytes]()
+        self.input, self.ending, self.written = Input(), prober.Ending(), list[bytes]()
         given = (self.request, self.input, self.written.append, self.ending)
-        self.thread = threading.Thread(target=probe.run, args=given, daemon=True)
+        self.thread = threading.Thread(target=prober.run, args=given, daemon=True)
         self.thread.start()
 
     @property
@@ -238,7 +240,7 @@ class Trial:
         for line in lines:
             kind, _, rest = line.partition("\t")
             assert re.fullmatch(LINES[kind], rest), line
-        log = read_probe_log(line + "\n" for line in self.lines)
+        log = read_prober_log(line + "\n" for line in self.lines)
         assert log.ended and [line[0] for line in lines].count("e") == 1 and lines[-1][0] == "e"
         return lines
 
@@ -255,15 +257,15 @@ def request(option_file: str, **changed: Any) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "FIRST_SLOT_US", 1000)
-    monkeypatch.setattr(probe, "FLUSH_S", 0.01)
+    monkeypatch.setattr(prober, "FIRST_SLOT_US", 1000)
+    monkeypatch.setattr(prober, "FLUSH_S", 0.01)
 
 
 def test_a_question_for_the_clock_waits_for_no_batch(
     servers: FakeServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers.add("a")
-    monkeypatch.setattr(probe, "FLUSH_S", 60.0)
+    monkeypatch.setattr(prober, "FLUSH_S", 60.0)
     trial = Trial(tmp_path)
     for times in (1, 2, 3):
         trial.input.give(f"clock {times}\n")

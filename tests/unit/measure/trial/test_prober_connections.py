@@ -1,4 +1,4 @@
-"""The failover probe's connections: pooled and fresh ones, a list of nodes, its sockets."""
+"""The failover prober's connections: pooled and fresh ones, a list of nodes, its sockets."""
 
 import socket
 import threading

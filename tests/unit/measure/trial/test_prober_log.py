@@ -1,4 +1,4 @@
-"""The probe's log read into columns: every line of its format, logs that are cut off, and those that are refused."""
+"""The prober's log read into columns: every line of its format, logs that are cut off, and those that are refused."""
 
 import time
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sandbox.measure.trial import prober_log
 from sandbox.measure.trial.columns import ACKED, FAILED, NO_OUTCOME, STREAMS, UNKNOWN
-from sandbox.measure.trial.prober_log import ProbeLog, read_probe_log
+from sandbox.measure.trial.prober_log import ProberLog, read_prober_log
 from unit.measure.trial.made_logs import header, line, log_of, read, seen, steady, write
 
 EVERY_KIND = [
@@ -71,7 +71,7 @@ def test_an_empty_trial_has_empty_columns() -> None:
 def test_a_last_line_that_is_cut_off_is_left_out(cut: int) -> None:
     whole = [header(), *EVERY_KIND[:-3]]
     last = EVERY_KIND[-3][:cut]
-    log = read_probe_log([*(f"{each}\n" for each in whole), last])
+    log = read_prober_log([*(f"{each}\n" for each in whole), last])
     assert not log.clock and not log.ended and len(log.writes.op) == 4
 
 
@@ -101,7 +101,7 @@ def test_any_other_malformed_line_is_refused_with_its_number(bad: str, monkeypat
 @pytest.mark.parametrize("first", ["", "{", "[]", '{"probe": 2}', '{"probe": 1}', EVERY_KIND[0]])
 def test_a_log_without_its_header_is_refused(first: str) -> None:
     with pytest.raises(ValueError, match=r"^line 1 is not the header"):
-        read_probe_log([first, *EVERY_KIND] if first else [])
+        read_prober_log([first, *EVERY_KIND] if first else [])
 
 
 @pytest.mark.parametrize(
@@ -176,11 +176,11 @@ def test_the_time_to_read_a_log_grows_as_its_lines_do() -> None:
     assert len(log.writes.op) == 16_000
 
 
-def timed(lines: Sequence[str]) -> tuple[ProbeLog, float]:
+def timed(lines: Sequence[str]) -> tuple[ProberLog, float]:
     """The log, and the processor time that reading it took, in s: the least of three."""
     times = []
     for _ in range(3):
         begin = time.process_time()
-        log = read_probe_log(lines)
+        log = read_prober_log(lines)
         times.append(time.process_time() - begin)
     return log, min(times)

@@ -1,4 +1,4 @@
-"""The failover probe's observers: what they ask each kind of server, and what is news."""
+"""The failover prober's observers: what they ask each kind of server, and what is news."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What becomes of the failover probe's operations: what an error proves, and what a read must have seen."""
+"""What becomes of the failover prober's operations: what an error proves, and what a read must have seen."""
 
 import random
 

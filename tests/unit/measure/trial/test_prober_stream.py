@@ -1,4 +1,4 @@
-"""The probe as the runner sees it: its request, its lines as they arrive, its clock, addresses that change, its end."""
+"""The prober as the runner sees it: its request, its lines as they arrive, its clock, new addresses, its end."""
 
 import configparser
 import importlib
@@ -16,7 +16,7 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError
 from sandbox.measure.trial import prober as module
-from sandbox.measure.trial.prober import ClockOffset, ProbePlan, ProbeRates, RunningProbe, addresses_of, probe_files
+from sandbox.measure.trial.prober import ClockOffset, Prober, ProberPlan, ProberRates, addresses_of, prober_files
 from sandbox.stack.protocol import Stream
 from unit.fake_stack import FakeStack, server
 from unit.measure.trial.trial_world import FakeControl
@@ -66,31 +66,33 @@ class ScriptedStream:
 
 
 class ProbedStack(FakeStack):
-    """Two servers and a proxy; the probe's stream is the test's."""
+    """Two servers and a proxy; the prober's stream is the test's."""
 
     def __init__(self, stream: ScriptedStream | None = None) -> None:
         super().__init__()
         self.members = [server("mysql1"), server("replica1", "replica"), ROUTER, *self.members[2:]]
         self.controls = {node.name: FakeControl(node.name, f"172.18.0.{i}") for i, node in enumerate(self.members, 2)}
-        self.stream_of_probe = stream or ScriptedStream()
+        self.stream_of_prober = stream or ScriptedStream()
 
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         self.streamed.append(list(argv))
-        return self.stream_of_probe
+        return self.stream_of_prober
 
 
-def plan(**changed: Any) -> ProbePlan:
+def plan(**changed: Any) -> ProberPlan:
     """Through the proxy, with both servers observed."""
     given: dict[str, Any] = {
         "write": [("haproxy1", 3307)], "read": [("haproxy1", 3308)], "schema": "sandbox", "seed": 7,
         "observe": [server("mysql1"), server("replica1", "replica")],
     }  # fmt: skip
-    return ProbePlan(**{**given, **changed})
+    return ProberPlan(**{**given, **changed})
 
 
-def started(tmp_path: Path, stack: ProbedStack, **changed: Any) -> RunningProbe:
-    """A probe on the stack."""
-    return RunningProbe(stack, "client1", plan(**changed), tmp_path / "probe.log")
+def started(tmp_path: Path, stack: ProbedStack, **changed: Any) -> Prober:
+    """A prober that has started on the stack."""
+    prober = Prober(stack, "client1", plan(**changed))
+    prober.start(tmp_path / "probe.log")
+    return prober
 
 
 @pytest.fixture
@@ -99,7 +101,7 @@ def stack() -> ProbedStack:
 
 
 def test_the_request_names_addresses_only(tmp_path: Path, stack: ProbedStack) -> None:
-    started(tmp_path, stack, rates=ProbeRates(pooled=50), timeout_s=1.5).close()
+    started(tmp_path, stack, rates=ProberRates(pooled=50), timeout_s=1.5).close()
     (argv,) = stack.streamed
     request = json.loads(argv[2])
     assert request["write"] == [{"node": "haproxy1", "address": "172.18.0.4", "port": 3307}]
@@ -125,26 +127,26 @@ def test_the_request_is_what_the_probe_in_the_client_takes(
     request = json.loads(stack.streamed[0][2])
     account = tmp_path / "app.cnf"
     account.write_text("[client]\nuser = sbtest\npassword = x\n")
-    probe = _in_client()
+    prober = _in_client()
     addresses = {each["node"]: each["address"] for key in ("write", "read", "observe") for each in request[key]}
-    asked = {name for text in probe_files().values() for name in re.findall(r"""request\[["'](\w+)""", text)}
+    asked = {name for text in prober_files().values() for name in re.findall(r"""request\[["'](\w+)""", text)}
     assert asked >= {"schema", "rates", "opening_s"} and asked <= set(request), "every key that it takes is there"
     given = {name: request[name] for name in ("timeout_s", "transaction", "opening_s")}
     shared = SimpleNamespace(log=lambda *_: None, clock=lambda: 0, memory=None, **given)
-    made = probe.slots_of({**request, "user_file": str(account)}, shared, addresses, probe.Ending(), 0)
+    made = prober.slots_of({**request, "user_file": str(account)}, shared, addresses, prober.Ending(), 0)
     assert [(slots.source.name, slots.rate) for slots in made] == [
         ("pooled", 100), ("writer", 100), ("reader", 100), ("fresh", 20),
     ]  # fmt: skip
     for target in request["observe"]:
-        probe.observers.Observer(target, {}, addresses)
+        prober.observers.Observer(target, {}, addresses)
     assert request["observe_interval_s"] == 0.1 and request["seconds_limit"] > 3600
     with pytest.raises(configparser.Error):
-        probe.account("/none", "x")
+        prober.account("/none", "x")
     assert (request["user_file"], request["root_file"]) == ("/sandbox/app.cnf", "/sandbox/root.cnf")
 
 
 def _in_client() -> ModuleType:
-    """The probe's modules import each other from one folder."""
+    """The prober's modules import each other from one folder."""
     sys.path.insert(0, str(IN_CLIENT))
     try:
         return importlib.import_module("sandbox.measure.trial.in_client.prober")
@@ -166,48 +168,58 @@ def test_a_server_outside_the_stack_is_reached_as_the_client_knows_it() -> None:
 
 
 def test_acknowledged_writes_are_counted_and_every_line_is_kept(tmp_path: Path, stack: ProbedStack) -> None:
-    probe = started(tmp_path, stack)
+    prober = started(tmp_path, stack)
     lines = [
         "i\t1\tpooled\t0",
         "o\t1\t1\t2\tacked\t-\t1",
         "o\t2\t1\t2\tfailed\t1290\t1",
         "o\t3\t1\t2\tunknown\t2013\t1",
     ]
-    stack.stream_of_probe.add(*lines, "o\t4\t1\t2\tacked\t-\t1")
-    probe.wait_for_writes(2)
-    assert probe.acknowledged == 2 and not probe.ended
-    probe.stop()
+    stack.stream_of_prober.add(*lines, "o\t4\t1\t2\tacked\t-\t1")
+    prober.wait_for_writes(2)
+    assert prober.acknowledged == 2 and not prober.ended
+    prober.stop()
     assert (tmp_path / "probe.log").read_text().splitlines()[1:] == [*lines, "o\t4\t1\t2\tacked\t-\t1", "e\t99"]
 
 
 def test_what_is_no_line_of_its_log_says_why_it_ended(tmp_path: Path, stack: ProbedStack) -> None:
-    probe = started(tmp_path, stack)
-    stack.stream_of_probe.add(
+    prober = started(tmp_path, stack)
+    stack.stream_of_prober.add(
         "Traceback (most recent call last):", "", "ModuleNotFoundError: No module named 'x'", None
     )
     with pytest.raises(MachineError) as refused:
-        probe.wait_for_writes()
+        prober.wait_for_writes()
     assert refused.value.lines()[:2] == [
         "the probe's writes are not acknowledged",
         "ModuleNotFoundError: No module named 'x'",
     ]
     assert refused.value.exit_code is ExitCode.ENVIRONMENT
-    assert probe.ended and "Traceback" not in (tmp_path / "probe.log").read_text()
+    assert prober.ended and "Traceback" not in (tmp_path / "probe.log").read_text()
 
 
 def test_a_probe_that_says_nothing_has_no_last_words(tmp_path: Path, stack: ProbedStack) -> None:
-    probe = started(tmp_path, stack)
-    stack.stream_of_probe.add(None)
+    prober = started(tmp_path, stack)
+    stack.stream_of_prober.add(None)
     with pytest.raises(MachineError) as refused:
-        probe.wait_for_writes()
+        prober.wait_for_writes()
     assert refused.value.known == "it printed nothing"
 
 
+def test_a_prober_waits_until_it_is_started(tmp_path: Path, stack: ProbedStack) -> None:
+    prober = Prober(stack, "client1", plan())
+    assert not stack.streamed and not prober.is_running and prober.last_words == "it was not started"
+    prober.start(tmp_path / "probe.log")
+    assert stack.streamed and prober.is_running and prober.last_words == "it printed nothing"
+    prober.stop()
+    assert not prober.is_running
+
+
 def test_a_log_that_cannot_be_written_says_why_it_ended(stack: ProbedStack) -> None:
-    probe = RunningProbe(stack, "client1", plan(), Path("/dev/full"))
-    stack.stream_of_probe.add(None)
+    prober = Prober(stack, "client1", plan())
+    prober.start(Path("/dev/full"))
+    stack.stream_of_prober.add(None)
     with pytest.raises(MachineError) as refused:
-        probe.wait_for_writes()
+        prober.wait_for_writes()
     assert refused.value.known == "/dev/full: [Errno 28] No space left on device"
 
 
@@ -215,11 +227,11 @@ def test_writes_that_do_not_come_in_time_are_an_error(
     tmp_path: Path, stack: ProbedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FIRST_WRITE_LIMIT_S", 0.05)
-    probe = started(tmp_path, stack)
-    stack.stream_of_probe.add("o\t1\t1\t2\tacked\t-\t1")
+    prober = started(tmp_path, stack)
+    stack.stream_of_prober.add("o\t1\t1\t2\tacked\t-\t1")
     with pytest.raises(MachineError, match="not acknowledged"):
-        probe.wait_for_writes()
-    probe.close()
+        prober.wait_for_writes()
+    prober.close()
 
 
 class Clock:
@@ -254,11 +266,11 @@ def test_the_quickest_question_sets_both_clocks_apart(tmp_path: Path, monkeypatc
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
     stack = ProbedStack(Answering(clock))
-    probe = started(tmp_path, stack)
-    offset = probe.clock()
+    prober = started(tmp_path, stack)
+    offset = prober.clock()
     assert offset == ClockOffset(-7_000_000.0, 20.0)
-    assert offset.probe_us(8_000_000_000) == 1_000_000
-    probe.stop()
+    assert offset.prober_us(8_000_000_000) == 1_000_000
+    prober.stop()
 
 
 @pytest.mark.parametrize("words", [None, "Killed"])
@@ -266,40 +278,40 @@ def test_a_probe_that_does_not_answer_is_an_error(
     tmp_path: Path, stack: ProbedStack, monkeypatch: pytest.MonkeyPatch, words: str | None
 ) -> None:
     monkeypatch.setattr(module, "CLOCK_LIMIT_S", 0.05)
-    probe = started(tmp_path, stack)
+    prober = started(tmp_path, stack)
     if words:
-        stack.stream_of_probe.add(words, None)
+        stack.stream_of_prober.add(words, None)
     with pytest.raises(MachineError) as refused:
-        probe.clock()
+        prober.clock()
     assert refused.value.lines()[:2] == ["the probe does not answer", words or "it printed nothing"]
-    probe.close()
+    prober.close()
 
 
 def test_addresses_that_change_are_sent_once(tmp_path: Path, stack: ProbedStack) -> None:
-    probe = started(tmp_path, stack)
+    prober = started(tmp_path, stack)
     stack.controls["mysql1"].at = "172.18.0.77"
     stack.controls["replica1"].at = None
-    assert probe.follow_addresses(["replica1", "client1"]) == {}, "none yet, or none of the probe's"
-    assert probe.follow_addresses(["mysql1", "replica1"]) == {"mysql1": "172.18.0.77"}
-    assert probe.follow_addresses(["mysql1"]) == {}
-    assert stack.stream_of_probe.sent == ["address mysql1 172.18.0.77"]
-    probe.close()
+    assert prober.follow_addresses(["replica1", "client1"]) == {}, "none yet, or none of the probe's"
+    assert prober.follow_addresses(["mysql1", "replica1"]) == {"mysql1": "172.18.0.77"}
+    assert prober.follow_addresses(["mysql1"]) == {}
+    assert stack.stream_of_prober.sent == ["address mysql1 172.18.0.77"]
+    prober.close()
 
 
 def test_it_is_stopped_and_closed_again_and_again(tmp_path: Path, stack: ProbedStack) -> None:
-    probe = started(tmp_path, stack)
-    probe.stop()
-    probe.stop()
-    probe.close()
-    assert stack.stream_of_probe.sent == ["stop"], "what has ended is not stopped again"
-    assert probe.ended and not stack.stream_of_probe.killed
+    prober = started(tmp_path, stack)
+    prober.stop()
+    prober.stop()
+    prober.close()
+    assert stack.stream_of_prober.sent == ["stop"], "what has ended is not stopped again"
+    assert prober.ended and not stack.stream_of_prober.killed
 
 
 def test_one_that_does_not_end_is_killed(tmp_path: Path, stack: ProbedStack) -> None:
-    stack.stream_of_probe.hangs = True
-    probe = started(tmp_path, stack)
-    probe.close()
-    assert stack.stream_of_probe.killed and probe.ended
+    stack.stream_of_prober.hangs = True
+    prober = started(tmp_path, stack)
+    prober.close()
+    assert stack.stream_of_prober.killed and prober.ended
 
 
 @pytest.mark.parametrize(
@@ -310,10 +322,10 @@ def test_where_a_client_that_knows_every_server_writes_now(
     tmp_path: Path, write: list[tuple[str, int]], places: list[str | None]
 ) -> None:
     stack, found = ProbedStack(), list[str | None]()
-    probe = RunningProbe(stack, "client1", plan(write=write), tmp_path / "p.log")
+    prober = started(tmp_path, stack, write=write)
     for failed, then in ((None, None), ("pooled: mysql1", "replica1"), ("reader: replica1", "mysql1")):
-        stack.stream_of_probe.add(*([f"n\t5\t{failed} failed, next is {then}"] if failed else []), "o\t1\tacked\t9")
-        probe.wait_for_writes(len(found) + 1)
-        found.append(probe.writes_at)
-    probe.stop()
+        stack.stream_of_prober.add(*([f"n\t5\t{failed} failed, next is {then}"] if failed else []), "o\t1\tacked\t9")
+        prober.wait_for_writes(len(found) + 1)
+        found.append(prober.writes_at)
+    prober.stop()
     assert found == places

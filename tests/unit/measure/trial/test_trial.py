@@ -45,7 +45,9 @@ def test_a_good_trial(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [text for text in said if text.endswith("begins")] == [
         "prove settings: begins", "prepare: begins", "probe: begins", "faults: begins", "ledger: begins",
     ]  # fmt: skip
-    assert (tmp_path / "latest" / "runs" / "bench.1" / "record.json").read_text() == record.to_json()
+    assert (tmp_path / "latest" / "runs" / "trial.1" / "record.json").read_text() == record.to_json()
+    manifest = json.loads((tmp_path / "latest" / "manifest.json").read_text())
+    assert (manifest["kind"], manifest["slug"]) == ("trial", "mysql-9.7-replica1-trial")
 
 
 def test_the_client_has_precedence_while_its_probe_runs(
@@ -73,6 +75,16 @@ def test_the_guard_is_there_before_the_client_has_precedence(
     assert closed
 
 
+def test_a_trial_that_ends_before_its_prober_starts_closes_the_guard(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack, breaking, closed = TrialStack(world), FakeBreaking(world), list[bool]()
+    stack.not_ready = {"replica1": "receiver No, applier Yes: Got fatal error 1236 from source: purged"}
+    monkeypatch.setattr(breaking, "close", lambda: closed.append(True))
+    record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=breaking, stack=stack)
+    assert record.status == "infra_error" and world.prober is None and closed == [True]
+
+
 class ClusterStack(TrialStack):
     """Its servers count what members of a Galera cluster count: from 10 s on, a quarter of the time is paused."""
 
@@ -90,7 +102,7 @@ def test_a_workload_that_ends_with_its_work_is_no_load_of_a_trial(
     with pytest.raises(SandboxError) as refused:
         try_once(world, tmp_path, monkeypatch, workload="replica-catch-up", loaded=True)
     assert refused.value.exit_code is ExitCode.BAD_INPUT and len(refused.value.lines()) == 3
-    assert world.probe is None and not list(tmp_path.iterdir())
+    assert world.prober is None and not list(tmp_path.iterdir())
 
 
 def test_pauses_and_queues_of_a_cluster_are_figures_of_its_trial(
@@ -117,7 +129,7 @@ def test_the_ledger_is_made_anew_on_the_writer(world: World, tmp_path: Path, mon
     stack = TrialStack(world)
     try_once(world, tmp_path, monkeypatch, stack=stack)
     assert [name for name, text in stack.asked if text.startswith("CREATE TABLE `sandbox`.ledger")] == ["mysql1"]
-    assert world.probe and world.probe.request["schema"] == "sandbox"
+    assert world.prober and world.prober.request["schema"] == "sandbox"
 
 
 def test_a_reader_that_does_not_get_the_ledger_is_an_infra_error(
@@ -136,7 +148,7 @@ def test_a_reader_that_does_not_get_the_ledger_is_an_infra_error(
     assert (record.status, record.reason) == (
         "infra_error", "the ledger is not on every server: replica1: its newest row is 99, not None",
     )  # fmt: skip
-    assert world.probe is None
+    assert world.prober is None
 
 
 def test_a_length_heals_in_time(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def test_a_new_address_reaches_the_probe(world: World, tmp_path: Path, monkeypat
     monkeypatch.setitem(ADDRESSES, "mysql1", "172.18.0.9")
     stack.controls["mysql1"].at = "172.18.0.2"
     record, _, _ = try_once(world, tmp_path, monkeypatch, breaking=Moving(world), stack=stack)
-    assert world.probe and "address mysql1 172.18.0.9" in world.probe.sent
+    assert world.prober and "address mysql1 172.18.0.9" in world.prober.sent
     assert trial_of(record).moved == {"mysql1": "172.18.0.9"}
 
 
@@ -42,7 +42,7 @@ def test_an_address_that_comes_late_is_followed_while_it_waits(
         def wait_until_ready(self, timeout_s: float) -> None:
             self.controls["mysql1"].at = "172.18.0.9"
             for _ in range(1000):
-                if world.probe and "address mysql1 172.18.0.9" in world.probe.sent:
+                if world.prober and "address mysql1 172.18.0.9" in world.prober.sent:
                     return
                 time.sleep(0.005)
 
@@ -82,9 +82,9 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
 
     def choose(stack: TrialStack, target: str, via: str | None, seed: int, *_: Any) -> list[str]:
         seen.append(via)
-        if world.probe:
-            world.probe.print("n", world.probe_us, f"pooled: {via} failed, next is replica1")
-            world.probe.settled()
+        if world.prober:
+            world.prober.print("n", world.prober_us, f"pooled: {via} failed, next is replica1")
+            world.prober.settled()
         return chosen_nodes(stack, "mysql1", via, seed)
 
     monkeypatch.setattr(conductor, "chosen_nodes", choose)
@@ -97,16 +97,16 @@ def test_the_writer_of_a_cluster_of_writers_is_where_the_probe_writes(
 def test_the_first_fault_is_prepared_before_the_probe_and_hits_who_writes_when_it_begins(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Helpers that start beside the probe make it late; who wrote before it may have been replaced since."""
+    """Helpers that start beside the prober make it late; who wrote before it may have been replaced since."""
     seen: list[tuple[bool, list[str]]] = []
 
     class Watched(FakeBreaking):
         def prepare(self, key: str, request: FaultRequest) -> None:
-            seen.append((world.probe is not None, [*request.nodes]))
+            seen.append((world.prober is not None, [*request.nodes]))
             super().prepare(key, request)
 
     def choose(*_: Any) -> list[str]:
-        return ["mysql1"] if world.probe is None else ["replica1"]
+        return ["mysql1"] if world.prober is None else ["replica1"]
 
     monkeypatch.setattr(conductor, "chosen_nodes", choose)
     steps = [Step(at_s=10, fault="hang", for_s=2)]
@@ -160,8 +160,8 @@ def test_a_step_that_is_late_moves_its_heal_and_what_follows_it(
     prepared: list[float] = []
 
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
-        prepared.append(round(world.probe_us / 1e6 - 0.5) if world.probe else 0)
-        while len(prepared) == 2 and world.probe_us < 10_500_000:
+        prepared.append(round(world.prober_us / 1e6 - 0.5) if world.prober else 0)
+        while len(prepared) == 2 and world.prober_us < 10_500_000:
             threading.Event().wait(0.001)
         if len(prepared) == 2:
             world.sleep(8)
@@ -189,7 +189,7 @@ def test_an_action_that_is_late_moves_what_follows_it(
     def choose(stack: TrialStack, target: str, *given: Any) -> list[str]:
         if target == "replica1" and not asked.is_set():
             asked.set()
-            while world.probe_us < 10_500_000:
+            while world.prober_us < 10_500_000:
                 threading.Event().wait(0.001)
             world.sleep(8)
         return chosen_nodes(stack, target, *given)

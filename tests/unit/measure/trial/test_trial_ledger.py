@@ -37,7 +37,7 @@ class LedgerStack(FakeStack):
         self.newest: dict[str, list[Any]] = {"mysql1": [9], "replica1": [9]}
         """The newest op of each server, as it is asked again and again."""
         self.writing: dict[str, list[list[int]]] = {}
-        """Sessions of the probe on each server, likewise."""
+        """Sessions of the prober on each server, likewise."""
         self.readings: dict[str, ExecResult | Exception] = {}
         self.requests: list[dict[str, Any]] = []
 

@@ -1,4 +1,4 @@
-"""The load beside a probe: its rate, its priority, started again whenever it ended, and ended with the trial."""
+"""The load beside a prober: its rate, its priority, started again whenever it ended, and ended with the trial."""
 
 import threading
 import time
@@ -13,13 +13,17 @@ import pytest
 from sandbox.core.errors import MachineError
 from sandbox.load.common.registry import NamedWorkload
 from sandbox.load.common.workload import Outcome, Parameters, Phase, Second, Session, Workload, WorkloadError
-from sandbox.measure.run import BenchRequest, Run, RunEndedError
+from sandbox.measure.run import RunEndedError
 from sandbox.measure.trial import load_beside as module
 from sandbox.measure.trial.load_beside import NicedStack, TrialLoad
+from sandbox.measure.trial.prober import Prober, ProberPlan
+from sandbox.measure.trial.run import TrialRequest, TrialRun
 from sandbox.record.record import Metrics, PreparationRecord
 from sandbox.stack.client_python import run_load
 from sandbox.stack.protocol import EntryPoint, ServerRole, Stream
 from unit.fake_stack import CLIENT, FakeStack, FakeStream, server
+from unit.measure.trial.trial_runs import CRASH, scenario_with
+from unit.measure.trial.trial_world import FakeBreaking, World
 
 SECOND = Second("measure", 1, 4, 120.0, 0.0, 0.0, 0.0, None, 0.0, 0.0, 0)
 GOOD = Metrics(tps=101.0, transactions=1010)
@@ -60,15 +64,18 @@ def _anew() -> Iterator[None]:
     yield
 
 
-def run_of(tmp_path: Path, rated: bool = True, stack: FakeStack | None = None) -> Run:
+def run_of(tmp_path: Path, rated: bool = True, stack: FakeStack | None = None) -> TrialRun:
     """A run before its load."""
     stack = stack or FakeStack()
     parameters = Parameters(threads=4, seconds=4, warmup_s=1)
     session = Session(stack, "client1", stack.entry, stack.entry, stack.nodes()[:2], parameters, 7, lambda _: None)
-    return Run(
-        request=BenchRequest(NamedWorkload("loads", "loads", Loads(rated=rated)), parameters), session=session,
-        nodes=tuple(stack.nodes()), roles={}, down_at_start={}, series=[], folder=tmp_path, run_id="r/bench.1",
-        cell="bench", block=1, started_utc=datetime.now(UTC), secrets=frozenset(),
+    named = NamedWorkload("loads", "loads", Loads(rated=rated))
+    prober = Prober(stack, "client1", ProberPlan([("mysql1", 3306)], [], [], "sandbox"))
+    return TrialRun(
+        request=TrialRequest(named, parameters, scenario=scenario_with(CRASH), loaded=True), session=session,
+        nodes=tuple(stack.nodes()), roles={}, down_at_start={}, series=[], folder=tmp_path, run_id="r/trial.1",
+        cell="trial", block=1, started_utc=datetime.now(UTC), secrets=frozenset(),
+        breaking=FakeBreaking(World()), prober=prober,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.core.errors import ExitCode, MachineError, SandboxError
 from sandbox.failure.breaker import Injection
-from sandbox.measure.bench import EXIT_CODES
+from sandbox.measure.execute import EXIT_CODES
 from sandbox.measure.trial import conductor, prober, trial
 from sandbox.measure.trial.schedule import Step
 from sandbox.measure.trial.trial import refusals
@@ -235,7 +235,7 @@ def test_a_load_that_does_not_work_fails_the_run_before_any_fault(
 ) -> None:
     stack = TrialStack(world, load_lines=["FATAL: unable to connect to MySQL server, error 2003"], load_code=1)
     record, _, _ = try_once(world, tmp_path, monkeypatch, stack=stack, workload="oltp_write_only", loaded=True)
-    assert record.status == "failed" and world.probe is None and not world.events
+    assert record.status == "failed" and world.prober is None and not world.events
     assert str(record.reason).startswith("the load does not work before any fault: ") and "2003" in str(record.reason)
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from sandbox.load.common.registry import find_workload
 from sandbox.load.common.workload import Event, Parameters, Progress
-from sandbox.measure.bench import bench
-from sandbox.measure.run import BenchRequest, TrialRequest
-from sandbox.measure.trial import trial
-from sandbox.measure.trial.schedule import Schedule, Step
+from sandbox.measure.trial import trial as trial_module
+from sandbox.measure.trial.run import TrialRequest
+from sandbox.measure.trial.schedule import FaultProfile, Scenario, Step
+from sandbox.measure.trial.trial import trial
 from sandbox.record.record import Record, TrialRecord
 from unit.measure.trial.trial_world import FakeBreaking, TrialStack, World
 
@@ -36,12 +36,17 @@ def try_once(
         if isinstance(event, Progress):
             said.append(f"{event.step}: {event.text}")
 
-    monkeypatch.setattr(trial, "_breaking", lambda run: breaking or FakeBreaking(world))
-    asked = TrialRequest(Schedule(steps=list(steps)), **given)
+    monkeypatch.setattr(trial_module, "Guard", lambda stack: breaking or FakeBreaking(world))
     parameters = Parameters(threads=4, seconds=4, warmup_s=0, tables=2, rows_per_table=1000)
-    request = BenchRequest(find_workload(workload, PROFILES), parameters, seed=7, command=("sandbox",), trial=asked)
-    record, result = bench(stack or TrialStack(world), request, results, hear)
-    return record, result.path / "runs" / "bench.1", said
+    asked: dict[str, Any] = {"scenario": scenario_with(*steps), "seed": 7, "command": ("sandbox",), **given}
+    request = TrialRequest(find_workload(workload, PROFILES), parameters, **asked)
+    record, result = trial(stack or TrialStack(world), request, results, hear)
+    return record, result.path / "runs" / "trial.1", said
+
+
+def scenario_with(*steps: Step) -> Scenario:
+    """The scenario of these steps alone."""
+    return Scenario((FaultProfile(title="-", steps=list(steps)),))
 
 
 def checks_of(record: Record) -> dict[str, str]:

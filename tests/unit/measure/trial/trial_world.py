@@ -1,4 +1,4 @@
-"""A trial without Docker or waiting: time that only sleeping moves, servers that break, a probe that sees it."""
+"""A trial without Docker or waiting: time that only sleeping moves, servers that break, a prober that sees it."""
 
 import json
 import queue
@@ -11,14 +11,13 @@ import pytest
 
 from sandbox.failure import action as actions_model
 from sandbox.failure.breaker import Breaking, FaultRequest, Injection
-from sandbox.measure import interrupted
-from sandbox.measure.trial import conductor, ledger_on_servers, prober, trial
+from sandbox.measure.trial import conductor, interrupted, ledger_on_servers, prober, trial
 from sandbox.stack.protocol import ExecResult, Stream
 from unit.fake_stack import CLIENT, FakeStack, server
 
 SLOT_US = 10_000
 BASELINE_US = 500_000
-"""What the probe has done by the time that somebody first looks."""
+"""What the prober has done by the time that somebody first looks."""
 ADDRESSES = {"mysql1": "172.18.0.2", "replica1": "172.18.0.3"}
 HEADER = {"probe": 1, "began_utc_s": 1732000000.0}
 
@@ -48,8 +47,8 @@ class FakeControl:
         self.done.append(f"weigh {weight:g}")
 
 
-class ProbeStream:
-    """The probe's lines, which a test or the world adds; `settled` returns when every one has been read."""
+class ProberStream:
+    """The prober's lines, which a test or the world adds; `settled` returns when every one has been read."""
 
     def __init__(self, world: "World", request: Mapping[str, Any]) -> None:
         self.request, self.sent, self._world = request, list[str](), world
@@ -76,9 +75,9 @@ class ProbeStream:
         self.sent.append(line)
         words = line.split()
         if words[0] == "clock":
-            self.print("c", words[1], self._world.probe_us)
+            self.print("c", words[1], self._world.prober_us)
         elif words[0] == "stop":
-            self.print("e", self._world.probe_us)
+            self.print("e", self._world.prober_us)
             self.end()
 
     def end(self) -> None:
@@ -105,7 +104,7 @@ class World:
     def __init__(self) -> None:
         self.now_us = 1_000_000_000
         self.began_us = 0
-        self.probe: ProbeStream | None = None
+        self.prober: ProberStream | None = None
         self.broken = False
         self.code = 2003
         """Of every error while it is broken."""
@@ -124,8 +123,8 @@ class World:
         self._guard = threading.RLock()
 
     @property
-    def probe_us(self) -> int:
-        """The time on the probe's clock."""
+    def prober_us(self) -> int:
+        """The time on the prober's clock."""
         return self.now_us - self.began_us
 
     def monotonic(self) -> float:
@@ -136,25 +135,25 @@ class World:
 
     def sleep(self, seconds: float) -> None:
         self._advance(seconds)
-        if self.probe:
-            self.probe.settled()
-        at_s = self.probe_us / 1e6
-        if self.dies_at_s is not None and at_s >= self.dies_at_s and self.probe:
-            self.probe.print("Killed")
-            self.probe.end()
+        if self.prober:
+            self.prober.settled()
+        at_s = self.prober_us / 1e6
+        if self.dies_at_s is not None and at_s >= self.dies_at_s and self.prober:
+            self.prober.print("Killed")
+            self.prober.end()
             for thread in threading.enumerate():  # its reader must have seen that before time moves on
-                if thread.name == "probe":
+                if thread.name == "prober":
                     thread.join(10)
         if self.interrupt_at_s is not None and at_s >= self.interrupt_at_s:
             self.interrupt_at_s = None
             raise KeyboardInterrupt
 
-    def start_probe(self, request: Mapping[str, Any]) -> ProbeStream:
-        self.began_us, self.probe = self.now_us, ProbeStream(self, request)
+    def start_prober(self, request: Mapping[str, Any]) -> ProberStream:
+        self.began_us, self.prober = self.now_us, ProberStream(self, request)
         for node in ADDRESSES:
             self._observe(node)
         self._advance(BASELINE_US / 1e6)  # nobody reads yet
-        return self.probe
+        return self.prober
 
     def _advance(self, seconds: float) -> None:
         with self._guard:
@@ -169,36 +168,36 @@ class World:
         self.back_us = None if seconds is None else self.now_us + round(seconds * 1e6)
 
     def _slot(self) -> None:
-        if self.probe is None:
+        if self.prober is None:
             return
         if self.back_us is not None and self.now_us >= self.back_us:
             self.broken, self.back_us = False, None
-        due = self.probe_us
+        due = self.prober_us
         for stream in ("pooled", "fresh") if due % (5 * SLOT_US) == 0 else ("pooled",):
             self._write(stream, due)
         outcome = ("failed", self.code) if self.broken else ("ok", "-")
         node = "-" if self.broken else "mysql1"
         times = (due, due + self.late_us, due + self.late_us + 1000)
-        self.probe.print("r", "writer", *times, *outcome, node, 20, "-", "-")
+        self.prober.print("r", "writer", *times, *outcome, node, 20, "-", "-")
         if due % 1_000_000 == 0:
             for name in ADDRESSES:
                 self._observe(name)
 
     def _write(self, stream: str, due: int) -> None:
-        assert self.probe
+        assert self.prober
         self._op += 1
-        self.probe.print("i", self._op, stream, due)
+        self.prober.print("i", self._op, stream, due)
         outcome = ("failed", self.code) if self.broken else ("acked", "-")
-        self.probe.print("o", self._op, due + self.late_us, due + self.late_us + 2000, *outcome, 1)
+        self.prober.print("o", self._op, due + self.late_us, due + self.late_us + 2000, *outcome, 1)
         if not self.broken and not self.losing:
             for rows in self.rows.values():
                 rows.add(self._op)
 
     def _observe(self, node: str) -> None:
-        assert self.probe
+        assert self.prober
         state = None if node == "mysql1" else self.replicating
         answer = {"read_only": int(node != "mysql1"), "role": None, "error": None, "state": state}
-        self.probe.print("s", node, self.probe_us, json.dumps({**answer, "last_at_us": self.probe_us}))
+        self.prober.print("s", node, self.prober_us, json.dumps({**answer, "last_at_us": self.prober_us}))
 
 
 class FakeBreaking(Breaking):
@@ -220,14 +219,14 @@ class FakeBreaking(Breaking):
         began_ns = self.world.monotonic_ns()
         if not self.missing:
             self.world.take_down(self.outage_s)
-        self.world.events.append(f"inject {key} at {self.world.probe_us / 1e6 - BASELINE_US / 1e6:.2f}")
+        self.world.events.append(f"inject {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}")
         return Injection(began_ns, began_ns + 50_000_000, self.missing)
 
     def heal(self, key: str) -> int:
         self.active.remove(key)
         if self.outage_s is None:
             self.world.broken = False
-        self.world.events.append(f"heal {key} at {self.world.probe_us / 1e6 - BASELINE_US / 1e6:.2f}")
+        self.world.events.append(f"heal {key} at {self.world.prober_us / 1e6 - BASELINE_US / 1e6:.2f}")
         return self.world.monotonic_ns()
 
     def close(self) -> None:
@@ -250,7 +249,7 @@ class TrialStack(FakeStack):
     def stream(self, node: str, argv: Sequence[str]) -> Stream:
         if argv[1].endswith("/prober.py"):
             self.streamed.append(list(argv))
-            return self.world.start_probe(json.loads(argv[2]))
+            return self.world.start_prober(json.loads(argv[2]))
         return super().stream(node, argv)
 
     def ask_session(self, node: str, argv: Sequence[str], line: str, timeout_s: float = 60.0) -> ExecResult:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from sandbox.measure.trial.prober_log import read_probe_log
+from sandbox.measure.trial.prober_log import read_prober_log
 from sandbox.measure.trial.series import TrialSeries, series_of
 from sandbox.record.record import Record
 from sandbox.report.charts.heat_map import FAINTEST, STRONGEST, HeatMap
@@ -33,7 +33,7 @@ def figures(found: list[Record] | None = None, series: dict[str, TrialSeries] | 
 
 
 def series(rto_ms: float = 2_500.0) -> TrialSeries:
-    return series_of(read_probe_log(probe_lines(rto_ms)), 1000 * T0_MS, 1000.0 * END_MS)
+    return series_of(read_prober_log(probe_lines(rto_ms)), 1000 * T0_MS, 1000.0 * END_MS)
 
 
 def panel(figure: Figure, title: str) -> Panel:
@@ -207,7 +207,7 @@ def strips(record: Record, found: TrialSeries) -> tuple[Strips, dict[str, Strip]
 
 def test_a_trial_in_time_has_all_its_strips() -> None:
     drawn, found = strips(trial_record(), series())
-    assert drawn.title == "bench.1: RTO 2,500 ms" and drawn.span == (-9.0, 60.0)
+    assert drawn.title == "trial.1: RTO 2,500 ms" and drawn.span == (-9.0, 60.0)
     assert list(found) == [
         "acknowledged writes per 100 ms", "latency of pooled writes per s, ms", "writer, as the observers saw it",
         "errors per s, by code", "largest lag per s, ms",
@@ -300,7 +300,7 @@ def test_a_fault_that_was_never_healed_is_shaded_to_the_end() -> None:
 
 
 def test_a_picture_of_it_is_well_formed_and_nothing_leaves_the_frame() -> None:
-    figure = timelines([trial_record()], {"bench.1": series()})
+    figure = timelines([trial_record()], {"trial.1": series()})
     whole = parsed(picture(figure))
     (drawn,) = figure.panels
     width, height = drawn.size
@@ -313,7 +313,7 @@ def test_a_picture_of_it_is_well_formed_and_nothing_leaves_the_frame() -> None:
 def test_without_a_log_there_is_no_trial_in_time() -> None:
     (run,) = runs([trial_record()])
     assert single_trial_figures(run, {}) == []
-    assert [each.name for each in single_trial_figures(run, {"bench.1": series()})] == ["timelines"]
+    assert [each.name for each in single_trial_figures(run, {"trial.1": series()})] == ["timelines"]
 
 
 def test_a_matrix_of_trials_has_no_pseudo_median_of_open_trials() -> None:

@@ -1,6 +1,6 @@
 """A trial in time: what was acknowledged, how late, with which errors and lag, second by second from t0."""
 
-from sandbox.measure.trial.prober_log import read_probe_log
+from sandbox.measure.trial.prober_log import read_prober_log
 from sandbox.measure.trial.series import TrialSeries, series_of
 from unit.measure.trial.made_logs import log_of, read, seen, steady, write
 from unit.report.made_up_logs import END_MS, T0_MS, probe_lines
@@ -8,7 +8,7 @@ from unit.report.made_up_logs import END_MS, T0_MS, probe_lines
 
 def made_up(rto_ms: float = 2_500.0) -> TrialSeries:
     """Twenty writes and two reads a second, and an outage from 10 s on; the log begins at 1 s."""
-    return series_of(read_probe_log(probe_lines(rto_ms)), 1000 * T0_MS, 1000.0 * END_MS)
+    return series_of(read_prober_log(probe_lines(rto_ms)), 1000 * T0_MS, 1000.0 * END_MS)
 
 
 def test_the_window_is_whole_seconds_from_t0() -> None:

@@ -4,7 +4,7 @@ from sandbox.measure.trial.check import Evidence, Finding, shown, unread
 
 
 def judge(evidence: Evidence) -> Finding:
-    """The probe sends each statement once; a second row is somebody else's repetition."""
+    """The prober sends each statement once; a second row is somebody else's repetition."""
     ledger = evidence.ledger
     if ledger is None or ledger.duplicate is None:
         return "unknown", unread(evidence)

@@ -41,7 +41,7 @@ SWITCH_S = 0.0005
 
 
 class Clock:
-    """Microseconds since the probe's start, monotonic."""
+    """Microseconds since the prober's start, monotonic."""
 
     def __init__(self) -> None:
         self._began_ns = time.monotonic_ns()
@@ -52,7 +52,7 @@ class Clock:
 
 
 class Ending:
-    """How the probe ends: no new slots, or no wait for those in flight either."""
+    """How the prober ends: no new slots, or no wait for those in flight either."""
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
@@ -252,7 +252,7 @@ def obey(
 
 
 def run(request: dict[str, Any], commands: Iterable[str], write: Callable[[bytes], None], ending: Ending) -> None:
-    """One probe, from its first line to its last."""
+    """One prober, from its first line to its last."""
     clock = Clock()
     lines = LineWriter(write, ending.end_now)
     lines.line(json.dumps({"probe": 1, "began_utc_s": clock.began_utc_s, "request": request}))

@@ -133,7 +133,7 @@ class Observer:
             return {**NOTHING, "error": said}
 
     def follow(self, interval_s: float, line: streams.Log, clock: streams.Clock, finished: threading.Event) -> None:
-        """Asks until the probe has ended; the time of an answer is when it was there."""
+        """Asks until the prober has ended; the time of an answer is when it was there."""
         interval_us = round(interval_s * 1e6)
         written, known = None, None
         while not finished.wait((interval_us - clock() % interval_us) / 1e6):

@@ -19,7 +19,7 @@ else:
 Log = Callable[..., None]
 """Takes the fields of one line."""
 Clock = Callable[[], int]
-"""Microseconds since the probe's start, monotonic."""
+"""Microseconds since the prober's start, monotonic."""
 Task = Callable[[], None]
 
 INSERT = "INSERT INTO ledger (op_id, attempt, node, at) VALUES (%s, %s, @@hostname, NOW(6))"
@@ -130,7 +130,7 @@ class Memory:
 
 
 class Shared(NamedTuple):
-    """What all streams of a probe have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT.
+    """What all streams of a prober have in common. ``transaction``: a write is BEGIN, INSERT, COMMIT.
 
     ``opening_s``: a pool opens no two connections to an entry closer together: hundreds at once would be the overload
     that it measures. A slot that finds none waits for one of the others.

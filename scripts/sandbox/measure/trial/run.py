@@ -1,0 +1,156 @@
+"""A trial: its request, what happens in it and when, and what its steps have found so far."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from sandbox.core.errors import SandboxError
+from sandbox.failure.breaker import Breaking
+from sandbox.failure.targets import refuse_impossible
+from sandbox.judge.survival import Lasted
+from sandbox.load.common.workload import refuse_as_companion
+from sandbox.measure.request import RunRequest
+from sandbox.measure.run import Run
+from sandbox.measure.trial.prober import Prober, ProberRates
+from sandbox.measure.trial.schedule import SAME, Scenario, Schedule, Step
+from sandbox.profile.names import MEMBERS
+from sandbox.record.record import Record, TrialRecord
+from sandbox.stack.protocol import EntryPoint, StackNode
+
+
+@dataclass(frozen=True)
+class TrialRequest(RunRequest):
+    """The request of a trial.
+
+    ``loaded``: beside the prober, the workload at half of what the stack reaches.
+
+    ``transaction``: each write of the prober is BEGIN, INSERT and COMMIT; else it commits itself.
+
+    ``redundancy_limit_s``: how long the stack may take to be whole again after the last heal.
+    """
+
+    scenario: Scenario = field(kw_only=True)
+    loaded: bool = False
+    rates: ProberRates = field(default_factory=ProberRates)
+    timeout_s: float = 2.0
+    transaction: bool = False
+    redundancy_limit_s: float = 180.0
+
+    def __post_init__(self) -> None:
+        """Raises SandboxError (exit 2) for an entry point or a workload that no trial can have."""
+        if self.via == MEMBERS:
+            what = f"a trial does not go through VIA={MEMBERS}"
+            known = (
+                "without a proxy its probe knows every server; a load on all members would end with the first of them"
+            )
+            raise SandboxError(what, known, "try: make trial VIA=writer")
+        refuse_as_companion(self.workload.workload, self.workload.name, self.parameters)
+        super().__post_init__()
+
+    @property
+    def name(self) -> str:
+        """Of every trial the same: its load is not what it is about."""
+        return "trial"
+
+    @property
+    def schedule(self) -> Schedule:
+        """What breaks when; random steps as the seed draws them, or seed 1 where it has none."""
+        return self.scenario.schedule() if self.seed is None else self.scenario.schedule(self.seed)
+
+    @property
+    def has_load(self) -> bool:
+        """Whether the workload runs beside the prober; else it is there for its data alone."""
+        return self.loaded
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """Without a load only what its data depends on."""
+        return super().uses if self.loaded else super().uses & {"tables", "rows_per_table"}
+
+    @property
+    def work_s(self) -> float | None:
+        """None: its load lasts as long as the trial."""
+        return None
+
+    def refuse_stack(self, nodes: Sequence[StackNode], entry: EntryPoint, stack: str) -> None:
+        """Raises SandboxError (exit 2) also for a step whose target the stack never has."""
+        super().refuse_stack(nodes, entry, stack)
+        for step in self.schedule.steps:
+            if step.target != SAME:
+                refuse_impossible(step.name, step.target, nodes, entry.group_index)
+
+
+@dataclass
+class StepTimes:
+    """A step of a schedule as it went, on the prober's clock, µs.
+
+    ``ended_us``: of an action, when it was done.
+    """
+
+    step: Step
+    nodes: list[str]
+    began_us: float
+    ended_us: float
+    heal_began_us: float | None = None
+    healed_us: float | None = None
+    gave_up: bool = False
+    """Whether it was healed because writes did not come back within the limit."""
+    outcome: str | None = None
+    """What an action did, or why it did not."""
+    refused: bool = False
+    undone: bool = False
+    """Whether it was not done, which is no result of the setup: the trial is one of something else."""
+    joined_s: list[Lasted] = field(default_factory=list)
+    """Seconds until each server that an action started was ready; open: it was not, by then."""
+
+
+@dataclass
+class Timeline:
+    """What happened when in a trial, on the prober's clock, µs."""
+
+    steps: list[StepTimes] = field(default_factory=list)
+    whole_us: float | None = None
+    """When every node was ready again and had caught up; None: not within the limit."""
+    watched_us: float | None = None
+    """Until when it was watched whether they were."""
+    end_us: float | None = None
+    """When the prober was stopped."""
+    clock_us: float | None = None
+    """By how much these times can be wrong."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """Nodes whose address has changed, each with the new one."""
+
+
+class LoadAlongside(Protocol):
+    """The load beside the prober: how often it was started, and its target rate, if it has one."""
+
+    rate_per_s: int | None
+    starts: int
+
+    def save(self, path: Path, prober_us: Callable[[int], float]) -> None:
+        """Writes what it did in each second; ``prober_us``: our clock, ns, on the prober's, µs."""
+
+
+@dataclass(kw_only=True)
+class TrialRun(Run[TrialRequest]):
+    """A trial and what its steps have found so far."""
+
+    breaking: Breaking
+    """It heals what is broken when the run is closed, and when this process is killed."""
+    prober: Prober
+    """It has its plan from the beginning; a step starts it."""
+    load: LoadAlongside | None = None
+    """None in an idle trial, and before its start."""
+    timeline: Timeline = field(default_factory=Timeline)
+    sampling: ExitStack = field(default_factory=ExitStack)
+    """What samples the servers: it ends with the prober."""
+    refused: dict[str, int] = field(default_factory=dict)
+    """Connections that each server refused because it had too many."""
+    judged: TrialRecord | None = None
+    """What the prober's log and the ledgers show; None until they are judged."""
+
+    def completed(self, record: Record) -> Record:
+        """The record with what broke in the trial and what came of it."""
+        return record.model_copy(update={"trial": self.judged})
