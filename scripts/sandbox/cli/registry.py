@@ -14,6 +14,7 @@ from typer.main import get_command
 from sandbox.core.errors import ExitCode, SandboxError, did_you_mean
 from sandbox.core.paths import IN_CHECKOUT
 from sandbox.core.plugins import plugins_of_functions
+from sandbox.core.words import help_in
 
 COMMANDS = plugins_of_functions("sandbox.cli.commands", "command", "command", "sandbox help")
 Group = Literal["look first", "stacks", "measure", "results"]
@@ -70,7 +71,7 @@ def guide_of(name: str) -> Guide:
     """
     tree = ast.parse(COMMANDS.source(name))
     texts = [
-        (ast.get_docstring(node) or "").partition("\n")[0]
+        help_in(ast.get_docstring(node))
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and node.name == "command"
     ]

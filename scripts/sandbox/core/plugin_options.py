@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from sandbox.core.errors import SandboxError, did_you_mean, expected
 from sandbox.core.plugins import Plugins
+from sandbox.core.words import help_in
 
 Made = TypeVar("Made", bound=BaseModel)
 OptionValue = str | int | float | bool
@@ -51,8 +52,8 @@ def _refused(kind: type[BaseModel], problem: ErrorDetails, whole: str, next_step
 
 
 def help_line(kind: type[BaseModel]) -> str:
-    """The first line of the docstring of a plug-in: what it does."""
-    return (kind.__doc__ or "").strip().partition("\n")[0]
+    """The first paragraph of the docstring of a plug-in: what it does."""
+    return help_in(kind.__doc__)
 
 
 def option_texts(kind: type[BaseModel]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from sandbox.core.errors import ExitCode, SandboxError, did_you_mean, expected
 from sandbox.core.paths import broken_file, profile_folders, yaml_files
 from sandbox.core.plugin_options import OptionValue
 from sandbox.core.plugins import plugins_of_classes
+from sandbox.core.words import help_in
 from sandbox.load.common.lua_load import SCRIPT, LuaLoad
 from sandbox.load.common.workload import Workload
 from sandbox.load.statements import Statements, parse_statements
@@ -77,8 +78,8 @@ def find_workloads(profiles: list[Path]) -> dict[str, NamedWorkload]:
     for name in WORKLOAD_KINDS.names():
         kind = workload_kind(name)
         if not any(field.is_required() for field in kind.model_fields.values()):
-            text = importlib.import_module(kind.__module__).__doc__ or ""
-            found[name] = NamedWorkload(name, text.strip().partition("\n")[0], kind())
+            text = help_in(importlib.import_module(kind.__module__).__doc__)
+            found[name] = NamedWorkload(name, text, kind())
     return found | {name: _from_profile(path) for name, path in yaml_files(profiles).items()}
 
 
